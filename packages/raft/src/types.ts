@@ -1,0 +1,248 @@
+/**
+ * The vocabulary of the consensus core. Words are those of Ongaro's thesis; see docs/glossary.md.
+ */
+
+export type Brand<T, Name extends string> = T & { readonly __brand: Name };
+
+/** A node's name in the configuration, e.g. "n1". */
+export type NodeId = string;
+
+/** An election term (thesis 3.3). Starts at 0, only rises; a safe integer. */
+export type Term = Brand<number, "Term">;
+
+/** The index of a log entry (thesis 3.5). The first entry of a new cluster has index 1; a safe integer. */
+export type Index = Brand<number, "Index">;
+
+/** A point in a log. One value with one comparison (thesis 3.6.1). */
+export interface Position {
+  readonly term: Term;
+  readonly index: Index;
+}
+
+/** A voter is (id, instance): an id with another instance is another node, whose promises are unknown. */
+export interface Member {
+  readonly id: NodeId;
+  /** Drawn at random at the node's first start. */
+  readonly instance: string;
+  /** Advertised address for peers, "host:port". */
+  readonly peer: string;
+  /** Advertised address for clients, "host:port". */
+  readonly client: string;
+}
+
+/**
+ * Who votes. `outgoing` is empty outside a joint change (thesis 4.3); in one, a decision needs a majority of `voters`
+ * and a majority of `outgoing`.
+ */
+export interface Configuration {
+  readonly voters: readonly Member[];
+  readonly outgoing: readonly Member[];
+  readonly learners: readonly Member[];
+  /** Ids that were removed: they never come back. */
+  readonly removed: readonly NodeId[];
+}
+
+export type EntryKind = "noop" | "command" | "configuration";
+
+/** One log entry. `chain` is crc32c over (index, term, previous entry's chain, kind, payload): it vouches for the whole prefix. */
+export interface Entry {
+  readonly index: Index;
+  readonly term: Term;
+  readonly kind: EntryKind;
+  readonly payload: Uint8Array;
+  readonly chain: number;
+}
+
+/** Where a log begins: the state before its first entry. A new cluster's base has index 0 (or what --first-index says, less 1). */
+export interface LogBase {
+  readonly position: Position;
+  readonly chain: number;
+  readonly configuration: Configuration;
+}
+
+/** What a node must not forget (thesis figure 3.1). */
+export interface HardState {
+  readonly term: Term;
+  readonly votedFor: NodeId | null;
+}
+
+/** Encodings that the core needs but does not own; implemented by @holdfast/wire. */
+export interface EntryCodec {
+  chainFor(previousChain: number, index: Index, term: Term, kind: EntryKind, payload: Uint8Array): number;
+  encodeConfiguration(configuration: Configuration): Uint8Array;
+  /** Throws on bytes that are no configuration. */
+  decodeConfiguration(payload: Uint8Array): Configuration;
+}
+
+/** Seeded or real; the core never draws from anywhere else. Returns an integer from 0 to `below` - 1. */
+export interface Random {
+  integer(below: number): number;
+}
+
+/** Messages between cores. `term` is the sender's term, but for pre-votes: there it is the term asked about. */
+export type Message =
+  | { readonly kind: "preVote"; readonly term: Term; readonly last: Position }
+  /** A granted answer repeats the asked term; a refusal carries the refuser's own term, so a node with an old term learns (etcd #8243). */
+  | { readonly kind: "preVoteAnswer"; readonly term: Term; readonly granted: boolean }
+  | { readonly kind: "vote"; readonly term: Term; readonly last: Position; readonly transfer: boolean }
+  | { readonly kind: "voteAnswer"; readonly term: Term; readonly granted: boolean }
+  | {
+      readonly kind: "append";
+      readonly term: Term;
+      readonly previous: Position;
+      /** The leader's chain value at `previous`: another value at an equal position is divergence. */
+      readonly previousChain: number;
+      readonly entries: readonly Entry[];
+      readonly commitIndex: Index;
+    }
+  /** `matchIndex` is the last index verified by the append that is answered, and durable at the sender. */
+  | { readonly kind: "appendAccepted"; readonly term: Term; readonly matchIndex: Index }
+  /** `rejected` is the previous index that didn't match; `hint` a position that may (term skipping). */
+  | { readonly kind: "appendRejected"; readonly term: Term; readonly rejected: Index; readonly hint: Position }
+  /** `commitIndex` is min(matchIndex of the receiver, commitIndex of the leader). `round` numbers quorum rounds (thesis 6.4). */
+  | { readonly kind: "heartbeat"; readonly term: Term; readonly commitIndex: Index; readonly round: number }
+  | { readonly kind: "heartbeatAnswer"; readonly term: Term; readonly round: number }
+  | {
+      readonly kind: "snapshotChunk";
+      readonly term: Term;
+      readonly base: LogBase;
+      /** Number of this chunk, from 0. */
+      readonly chunk: number;
+      readonly bytes: Uint8Array;
+      readonly done: boolean;
+    }
+  /** `next` is the number of the chunk wanted next; `installed` says that the whole snapshot is durable and in use. */
+  | {
+      readonly kind: "snapshotAnswer";
+      readonly term: Term;
+      readonly snapshotIndex: Index;
+      readonly next: number;
+      readonly installed: boolean;
+    }
+  | { readonly kind: "timeoutNow"; readonly term: Term };
+
+export interface Outbound {
+  readonly to: NodeId;
+  readonly message: Message;
+}
+
+/** A proposal. `id` is the proposer's own number; it comes back only if the proposal is refused. */
+export interface Proposal {
+  readonly id: number;
+  readonly payload: Uint8Array;
+  /** From the reserve: timed entries, release, cancel and closeSession pass when acquires meet `overloaded`. */
+  readonly reserved: boolean;
+  /** The term in which a leader decided it; the core drops it in any other. Null: any term. */
+  readonly decidedInTerm: Term | null;
+}
+
+/** Everything that can happen to the core. `nowMs` is monotonic, and never falls from event to event. */
+export type Event =
+  | { readonly kind: "tick"; readonly nowMs: number }
+  | { readonly kind: "received"; readonly nowMs: number; readonly from: NodeId; readonly message: Message }
+  | { readonly kind: "propose"; readonly nowMs: number; readonly proposal: Proposal }
+  /** Asks for a quorum round that begins now or later; answered by `Output.confirmed` or `Output.unconfirmed`. */
+  | { readonly kind: "confirm"; readonly nowMs: number; readonly id: number }
+  /** The disk holds everything up to and including output `number`. */
+  | { readonly kind: "persisted"; readonly nowMs: number; readonly number: number }
+  /** The link to a peer closed without a goodbye and its reconnect was refused: its process is gone. */
+  | { readonly kind: "peerGone"; readonly nowMs: number; readonly peer: NodeId }
+  /** The link to a peer was lost or made anew: appends in flight may be lost, probe again. */
+  | { readonly kind: "peerReset"; readonly nowMs: number; readonly peer: NodeId }
+  /** Hand leadership to `to`, or to the most up-to-date voter. */
+  | { readonly kind: "transfer"; readonly nowMs: number; readonly to: NodeId | null }
+  /** The state machine's snapshot at `base` is durable; entries up to it may go. */
+  | { readonly kind: "snapshotTaken"; readonly nowMs: number; readonly base: LogBase }
+  /** Answers `Output.snapshotReads`. Null bytes: that snapshot is gone, begin anew with the newest. */
+  | {
+      readonly kind: "snapshotRead";
+      readonly nowMs: number;
+      readonly to: NodeId;
+      readonly base: LogBase;
+      readonly chunk: number;
+      readonly bytes: Uint8Array | null;
+      readonly done: boolean;
+    };
+
+export type RoleName = "follower" | "preCandidate" | "candidate" | "leader" | "learner";
+
+/** A chunk to store; when `done` is set and the output is persisted, the snapshot replaces log and state machine. */
+export interface IncomingChunk {
+  readonly base: LogBase;
+  readonly chunk: number;
+  readonly bytes: Uint8Array;
+  readonly done: boolean;
+}
+
+export interface RoleChange {
+  readonly role: RoleName;
+  readonly term: Term;
+  readonly leader: NodeId | null;
+  /** One short sentence for the log: "no heartbeat for 500 ms", "won 2 of 3 votes", "disk write overdue". */
+  readonly reason: string;
+}
+
+/**
+ * What the host must do, in this order: `send`; persist (hardState, truncateFrom, entries, chunk) as one synced batch and then
+ * `sendAfterPersist`; apply `committed`. Taken with takeOutput(), which empties it.
+ */
+export interface Output {
+  /** Rises by one with each output taken. */
+  readonly number: number;
+  readonly hardState: HardState | null;
+  /** Entries from here on are gone (before `entries` are appended). */
+  readonly truncateFrom: Index | null;
+  readonly entries: readonly Entry[];
+  readonly chunk: IncomingChunk | null;
+  /** Only appends, heartbeats and their answers, pre-votes and their answers, snapshot chunks, timeoutNow. */
+  readonly send: readonly Outbound[];
+  readonly sendAfterPersist: readonly Outbound[];
+  /** In log order, each exactly once. */
+  readonly committed: readonly Entry[];
+  /** Replace the state machine by the stored snapshot with this base, before applying `committed`. */
+  readonly install: LogBase | null;
+  readonly confirmed: readonly { readonly id: number; readonly index: Index }[];
+  readonly unconfirmed: readonly number[];
+  readonly refused: readonly { readonly id: number; readonly code: "not_leader" | "overloaded" }[];
+  readonly snapshotReads: readonly { readonly to: NodeId; readonly base: LogBase; readonly chunk: number }[];
+  /** In order; usually none or one. */
+  readonly roleChanges: readonly RoleChange[];
+  /** The configuration in force, when it changed. */
+  readonly configuration: Configuration | null;
+}
+
+export interface RaftOptions {
+  readonly id: NodeId;
+  /** Minimum election timeout; real ones are drawn from [this, 2 x this). */
+  readonly electionTimeoutMsMin: number;
+  readonly heartbeatMs: number;
+  /** A leader with a write overdue for this long steps down. */
+  readonly diskStallMs: number;
+  readonly limits: RaftLimits;
+}
+
+/** Each with its reason in limits of @holdfast/wire and docs/configuration.md. */
+export interface RaftLimits {
+  readonly uncommittedBytesMax: number;
+  /** On top, for reserved proposals. */
+  readonly reservedBytesMax: number;
+  readonly appendsInFlightMax: number;
+  readonly appendBytesMax: number;
+  readonly appendEntriesMax: number;
+  readonly committedBytesPerOutputMax: number;
+  /** Entries kept behind a snapshot for slow followers. */
+  readonly trailingEntriesMax: number;
+}
+
+/** What storage gives back at a start. */
+export interface Restored {
+  readonly hardState: HardState;
+  /** The newest complete snapshot's base, or the cluster's first base. */
+  readonly base: LogBase;
+  readonly entries: readonly Entry[];
+}
+
+export interface RaftParts {
+  readonly random: Random;
+  readonly codec: EntryCodec;
+}

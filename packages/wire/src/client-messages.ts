@@ -1,0 +1,113 @@
+/**
+ * What a client and a node say to each other. A frame is one websocket binary message: a msgpack array of messages, each an array
+ * that begins with its kind's number. Several messages share a frame; they are handled in order.
+ */
+import type { LockView, LossReason, Outcome, Rejection, RequestNumber, ResumeView, SessionId, SessionView, Token } from "@holdfast/lock";
+import type { Refusal } from "./refusals.js";
+
+export interface NodeAddress {
+  readonly id: string;
+  /** "host:port" for clients. */
+  readonly client: string;
+}
+
+export type ClientMessage =
+  /** First on every connection. `clusterId`: the cluster this client belongs to, null before its first welcome. */
+  | {
+      readonly kind: "hello";
+      readonly protocol: number;
+      readonly features: readonly string[];
+      readonly clusterId: string | null;
+      /** The highest log index the client has seen: a leader behind it has lost history. */
+      readonly seenIndex: number;
+      readonly info: string;
+    }
+  /**
+   * openSession, closeSession, acquire, release, cancel or setInfo. `payload` is the encoded command and becomes the log entry's
+   * payload as it is (the gateway decodes and validates it once).
+   */
+  | { readonly kind: "command"; readonly payload: Uint8Array }
+  /** Makes this connection the session's. Answered by `resumed` (or refused: session_gone), after own no-op and quorum round. */
+  | { readonly kind: "resume"; readonly session: SessionId; readonly key: string }
+  | { readonly kind: "keepalive"; readonly session: SessionId; readonly number: number }
+  /** Reads, linearizable. `id` is the client's own number for the answer. */
+  | { readonly kind: "query"; readonly id: number; readonly query: Query }
+  | {
+      readonly kind: "forceRelease";
+      readonly id: number;
+      readonly name: string;
+      readonly token: Token;
+      readonly principal: string;
+      readonly lockDelayMs: number;
+    }
+  /** Hands leadership to `to`, or to the most up-to-date voter. */
+  | { readonly kind: "transfer"; readonly id: number; readonly to: string | null };
+
+export type Query =
+  | { readonly kind: "inspect"; readonly name: string }
+  /** At most `limit` locks in name order, from the first after `after`. */
+  | { readonly kind: "list"; readonly prefix: string; readonly after: string; readonly limit: number }
+  | { readonly kind: "sessions"; readonly limit: number }
+  /** Of the node asked, from its own memory; not linearizable, any role answers. */
+  | { readonly kind: "status" };
+
+export interface NodeStatus {
+  readonly id: string;
+  readonly role: string;
+  readonly term: number;
+  readonly leader: string | null;
+  readonly commitIndex: number;
+  readonly lastApplied: number;
+  readonly lastIndex: number;
+  readonly snapshotIndex: number;
+  readonly sessions: number;
+  readonly locks: number;
+  readonly clusterId: string;
+  readonly version: string;
+  readonly uptimeMs: number;
+  readonly nodes: readonly NodeAddress[];
+}
+
+export type QueryResult =
+  | { readonly kind: "lock"; readonly index: number; readonly lock: LockView | null }
+  | { readonly kind: "locks"; readonly index: number; readonly locks: readonly LockView[]; readonly more: boolean }
+  | { readonly kind: "sessions"; readonly index: number; readonly sessions: readonly SessionView[] }
+  | { readonly kind: "status"; readonly status: NodeStatus };
+
+export type ServerMessage =
+  /** The answer to hello. */
+  | {
+      readonly kind: "welcome";
+      readonly protocol: number;
+      readonly features: readonly string[];
+      readonly node: string;
+      readonly clusterId: string;
+      readonly leader: NodeAddress | null;
+      readonly nodes: readonly NodeAddress[];
+    }
+  /** Leadership changed; or this node leads no more (null or another). */
+  | { readonly kind: "leader"; readonly leader: NodeAddress | null }
+  | { readonly kind: "sessionOpened"; readonly key: string; readonly session: SessionId; readonly ttlMs: number }
+  | ({ readonly kind: "resumed" } & ResumeView)
+  /** All keepalives up to `number` of this session have renewed it. */
+  | { readonly kind: "acknowledged"; readonly session: SessionId; readonly number: number }
+  /** The answer to a session's command, or a later change of it (grant after waiting, loss). `index`: of the entry that decided it. */
+  | { readonly kind: "outcome"; readonly session: SessionId; readonly request: RequestNumber; readonly index: number; readonly outcome: Outcome }
+  | { readonly kind: "rejected"; readonly session: SessionId; readonly request: RequestNumber; readonly rejection: Rejection }
+  | { readonly kind: "sessionEnded"; readonly session: SessionId; readonly reason: LossReason | null }
+  /** A newer connection resumed the session: this one is its no more. */
+  | { readonly kind: "superseded"; readonly session: SessionId }
+  | { readonly kind: "answer"; readonly id: number; readonly result: QueryResult }
+  | { readonly kind: "forced"; readonly id: number; readonly ended: number; readonly holders: number }
+  | { readonly kind: "transferred"; readonly id: number; readonly leader: NodeAddress | null }
+  /** Not from the log: nothing was proposed, or its fate is unknown (`unknown_outcome`). One of the three numbers says what was refused; all null: the frame. */
+  | {
+      readonly kind: "refused";
+      readonly session: SessionId | null;
+      readonly request: RequestNumber | null;
+      /** Of a query, forceRelease or transfer. */
+      readonly id: number | null;
+      /** Of an openSession. */
+      readonly key: string | null;
+      readonly refusal: Refusal;
+    };

@@ -1,0 +1,3 @@
+export * from "./client-messages.js";
+export * from "./peer-messages.js";
+export * from "./refusals.js";
