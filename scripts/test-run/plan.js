@@ -1,0 +1,52 @@
+/** Which test files run, and in which order. Sources are listed, not dist, where a deleted test may still lie. */
+import { existsSync, readdirSync } from "node:fs";
+import path from "node:path";
+
+/**
+ * @typedef {{ files: string[], concurrency: number }} Phase Paths of compiled files, from the top.
+ * @param {string} top
+ * @param {{ isFast: boolean, patterns: readonly string[] }} options Patterns: parts of a source's path, or regular expressions.
+ * @returns {Phase[]}
+ */
+export function planTests(top, { isFast, patterns }) {
+  const expressions = patterns.map((pattern) => new RegExp(pattern));
+  const isWanted = (/** @type {string} */ file) =>
+    expressions.length === 0 || expressions.some((each) => each.test(file));
+  const folders = readdirSync(path.join(top, "packages")).map((name) => `packages/${name}/test`);
+  const units = [...folders, "scripts"].flatMap((folder) => testsIn(top, folder)).filter(isWanted);
+  const whole = isFast ? [] : testsIn(top, "test").filter(isWanted);
+  const runsAlone = (/** @type {string} */ file) => file.endsWith(".alone.test.ts");
+  return [
+    { files: [...units, ...whole.filter((file) => !runsAlone(file))].map(compiled), concurrency: 2 },
+    { files: whole.filter(runsAlone).map(compiled), concurrency: 1 },
+  ].filter((phase) => phase.files.length > 0);
+}
+
+/**
+ * @param {string} top
+ * @param {string} folder
+ * @returns {string[]}
+ */
+function testsIn(top, folder) {
+  if (!existsSync(path.join(top, folder))) return [];
+  const found = [];
+  for (const entry of readdirSync(path.join(top, folder), { withFileTypes: true })) {
+    const name = `${folder}/${entry.name}`;
+    if (entry.isDirectory() && entry.name !== "node_modules" && entry.name !== "dist")
+      found.push(...testsIn(top, name));
+    if (entry.isFile() && /\.test\.[jt]s$/.test(entry.name)) found.push(name);
+  }
+  return found.sort();
+}
+
+/**
+ * packages/x/test/a.test.ts -> packages/x/dist/test/a.test.js; test/a.test.ts -> test/dist/a.test.js.
+ * @param {string} source
+ */
+function compiled(source) {
+  if (source.endsWith(".js")) return source;
+  return source
+    .replace(/^(packages\/[^/]+)\/test\//, "$1/dist/test/")
+    .replace(/^test\//, "test/dist/")
+    .replace(/\.ts$/, ".js");
+}

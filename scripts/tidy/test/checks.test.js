@@ -1,0 +1,147 @@
+/** Each check finds its bad example, and says nothing about the good one. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { checkDeadCode } from "../dead-code.js";
+import { checkDependencies } from "../dependencies.js";
+import { checkDocuments } from "../documents.js";
+import { alarmLongFiles, checkFiles } from "../files.js";
+import { checkPurity } from "../purity.js";
+import { Tree } from "../tree.js";
+
+/** @param {Record<string, string>} texts */
+const treeOf = (texts) => new Tree(new Map(Object.entries(texts)));
+
+/** @param {object} [more] */
+const manifest = (more = {}) => JSON.stringify({ exports: { ".": { default: "./dist/src/index.js" } }, ...more });
+
+/** @param {import("../tree.js").Problem[]} problems */
+const said = (problems) => problems.map(({ file, line, text }) => `${file}:${line}: ${text}`);
+
+test("purity: banned words in code of pure packages", () => {
+  const bad = "const a = Date.now();\nMath.random();\nexport async function f(): Promise<void> {}\nx.localeCompare(y);";
+  const good = "// Date\nconst s = 'await'; Math.floor(1); random();";
+  const tree = treeOf({
+    "packages/raft/src/a.ts": bad,
+    "packages/raft/src/b.ts": good,
+    "packages/server/src/c.ts": bad,
+  });
+  assert.deepEqual(said(checkPurity(tree)), [
+    "packages/raft/src/a.ts:1: Date is banned in a pure package",
+    "packages/raft/src/a.ts:2: Math.random is banned in a pure package",
+    "packages/raft/src/a.ts:3: async is banned in a pure package",
+    "packages/raft/src/a.ts:3: Promise is banned in a pure package",
+    "packages/raft/src/a.ts:4: localeCompare is banned in a pure package",
+  ]);
+});
+
+test("dependencies: directions, types only, deep imports, undeclared, unused, unpinned", () => {
+  const tree = treeOf({
+    "packages/client/package.json": manifest({
+      dependencies: {
+        "@holdfast/wire": "0.1.0",
+        "@holdfast/lock": "0.1.0",
+        "@holdfast/raft": "0.1.0",
+        level: "^10.0.0",
+      },
+    }),
+    "packages/client/src/index.ts": [
+      'import { a } from "@holdfast/wire";',
+      'import type { B } from "@holdfast/lock";',
+      'import { b } from "@holdfast/lock";',
+      'import { c } from "@holdfast/raft";',
+      'import { d } from "@holdfast/wire/dist/src/d.js";',
+      'import WebSocket from "ws";',
+      'export * from "../../server/src/x.js";',
+      'const from = "somewhere";',
+    ].join("\n"),
+    "packages/client/test/a.test.ts":
+      'import { x } from "../src/index.js";\nimport { y } from "../../server/src/y.js";',
+  });
+  assert.deepEqual(said(checkDependencies(tree)), [
+    "packages/client/src/index.ts:3: client may import only types of lock (import type)",
+    "packages/client/src/index.ts:4: client may not import raft",
+    "packages/client/src/index.ts:5: @holdfast/wire/dist/src/d.js: only the package's index can be imported",
+    "packages/client/src/index.ts:6: ws is not among the package's dependencies",
+    "packages/client/src/index.ts:7: ../../server/src/x.js leaves the package's src",
+    "packages/client/package.json:1: dependency level is imported by no file in src",
+    "packages/client/package.json:1: dependency level is not pinned exactly: ^10.0.0",
+    "packages/client/test/a.test.ts:2: ../../server/src/y.js leaves packages/client/; import the package by its name",
+  ]);
+});
+
+test("dependencies: a pure package uses neither Node nor others' packages; a new package needs a row", () => {
+  const tree = treeOf({
+    "packages/wire/package.json": manifest({ dependencies: { msgpackr: "2.1.4", ws: "8.23.0" } }),
+    "packages/wire/src/index.ts": 'import { Packr } from "msgpackr";\nimport fs from "node:fs";\nimport ws from "ws";',
+    "packages/utils/package.json": manifest(),
+  });
+  assert.deepEqual(said(checkDependencies(tree)), [
+    "packages/utils/package.json:1: package utils has no row in scripts/tidy/dependencies.js",
+    "packages/wire/src/index.ts:2: node:fs in a pure package",
+    "packages/wire/src/index.ts:3: ws in a pure package",
+  ]);
+});
+
+test("dead code: files that nothing reaches, exports that nobody mentions", () => {
+  const tree = treeOf({
+    "package.json": '{ "scripts": { "tidy": "node scripts/tidy.js" } }',
+    "packages/raft/package.json": manifest({ bin: { raft: "bin/raft.js" } }),
+    "packages/raft/bin/raft.js": 'import "../dist/src/main.js";',
+    "packages/raft/src/main.ts": 'new Worker(new URL("./worker.js", import.meta.url));',
+    "packages/raft/src/worker.ts": "",
+    "packages/raft/src/index.ts": 'export * from "./open.js";\nexport { used } from "./half-open.js";',
+    "packages/raft/src/open.ts": "export const anything = 1;",
+    "packages/raft/src/half-open.ts": "export const used = 1;\nexport function unused() {}",
+    "packages/raft/src/dead.ts": "",
+    "packages/raft/test/a.test.ts": 'import "./helper.js";',
+    "packages/raft/test/helper.ts": "",
+    "packages/raft/test/forgotten.ts": "",
+    "scripts/tidy.js": "",
+    "scripts/nobody.js": "",
+  });
+  assert.deepEqual(said(checkDeadCode(tree)), [
+    "packages/raft/src/dead.ts:1: dead file: no entry, test, script or document reaches it",
+    "packages/raft/test/forgotten.ts:1: dead file: no entry, test, script or document reaches it",
+    "scripts/nobody.js:1: dead file: no entry, test, script or document reaches it",
+    "packages/raft/src/half-open.ts:2: export unused is used by no other file",
+  ]);
+});
+
+test("files: length alarms; .only and notes of work left undone fail", () => {
+  const note = "TO" + "DO";
+  const tree = treeOf({
+    "test/a.test.ts": `test.only("x", () => {});\nonly("y"); // ${note}: later`,
+    "test/b.ts": "x\n".repeat(400),
+    "test/c.ts": "x\n".repeat(401),
+  });
+  assert.deepEqual(said(checkFiles(tree)), [
+    "test/a.test.ts:1: a test with .only hides the others",
+    "test/a.test.ts:2: work left undone belongs in an issue",
+  ]);
+  assert.deepEqual(said(alarmLongFiles(tree)), ["test/c.ts:401: 401 lines: more than 400, split it by subject"]);
+});
+
+test("documents: commands, options, scripts, files and links exist", () => {
+  const tree = treeOf({
+    "package.json": '{ "scripts": { "test": "", "verify": "" } }',
+    "packages/cli/src/a.ts": 'program.command("lock <name>").option("--ttl <duration>", "x").option("-j, --json");',
+    "scripts/tidy.js": "",
+    "docs/b.md": "",
+    "README.md": [
+      "Run `npm test`, `npm run verify` and `npm run nothing`; npm run prose is free.",
+      "```sh",
+      "node scripts/tidy.js && node scripts/none.js",
+      "npx holdfast lock a --ttl 5s --json -- cmd --anything",
+      "holdfast unlock a --force",
+      "```",
+      "[b](docs/b.md) [c](docs/c.md) [docs](docs) [web](https://example.org/x)",
+    ].join("\n"),
+  });
+  assert.deepEqual(said(checkDocuments(tree)), [
+    'README.md:1: package.json has no script "nothing"',
+    "README.md:3: scripts/none.js does not exist",
+    'README.md:5: holdfast has no command "unlock"',
+    'README.md:5: holdfast has no option "--force"',
+    "README.md:7: dead link: docs/c.md",
+  ]);
+});
