@@ -1,0 +1,45 @@
+/** What a NodeHost is made of. */
+import type { LockMachine } from "@holdfast/lock";
+import type { EntryCodec, NodeId, Position, RaftOptions, Random, Restored, RoleName } from "@holdfast/raft";
+import type { Store } from "@holdfast/storage";
+import type { Effect } from "@holdfast/lock";
+import type { GatewayOptions } from "./client-gateway.js";
+import type { Clock, Logger, PeerLinks } from "./ports.js";
+import type { SnapshotOptions } from "./snapshot-keeper.js";
+
+export interface NodeHostOptions {
+  readonly clusterId: string;
+  readonly raft: RaftOptions;
+  readonly gateway: GatewayOptions;
+  readonly snapshots: SnapshotOptions;
+  /** Payload bytes of one synced batch. */
+  readonly writeBytesMax: number;
+}
+
+export interface NodeHostParts {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly codec: EntryCodec;
+  readonly store: Store;
+  readonly restored: Restored;
+  /** The lock machine at `restored.base`. */
+  readonly machine: LockMachine;
+  readonly links: PeerLinks & {
+    /** What a peer has promised is durable: an older directory of it is refused at its next hello. */
+    notePromise(peer: NodeId, promise: { readonly term: number; readonly last: Position }): void;
+  };
+  readonly logger: Logger;
+  readonly metrics: HostMetrics;
+}
+
+export interface HostMetrics {
+  observeFsync(seconds: number): void;
+  noteEffects(effects: readonly Effect[], isServing: boolean): void;
+  noteRole(role: RoleName): void;
+}
+
+/** Why a host has stopped. */
+export type StopReason =
+  | { readonly kind: "asked" }
+  | { readonly kind: "storage"; readonly error: unknown }
+  | { readonly kind: "internal"; readonly error: unknown };

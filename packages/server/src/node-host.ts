@@ -1,0 +1,467 @@
+/**
+ * THE loop. Everything that happens to this node becomes an event; one turn steps all queued events through the core, takes its
+ * outputs, sends, persists and applies. Nothing in a turn awaits.
+ */
+import type { Command, Effect } from "@holdfast/lock";
+import { Raft } from "@holdfast/raft";
+import type { Entry, Event, Index, Message, NodeId, Outbound, Output, Position, Proposal, RoleChange } from "@holdfast/raft";
+import { encodeCommand } from "@holdfast/wire";
+import type { ClientMessage, NodeAddress, NodeStatus, Refusal } from "@holdfast/wire";
+import { Applier } from "./applier.js";
+import { ClientGateway } from "./client-gateway.js";
+import type { GatewayHost } from "./client-gateway.js";
+import { LeaseKeeper } from "./lease-keeper.js";
+import type { NodeHostOptions, NodeHostParts, StopReason } from "./node-host-types.js";
+import { Persister } from "./persister.js";
+import type { ClientConnection, PeerEvents, Timer } from "./ports.js";
+import { QuorumRounds } from "./quorum-rounds.js";
+import { SnapshotKeeper } from "./snapshot-keeper.js";
+
+/** What waits for the next turn. */
+type Queued =
+  | { readonly kind: "peer"; readonly from: NodeId; readonly messages: readonly Message[] }
+  | { readonly kind: "client"; readonly connection: ClientConnection; readonly messages: readonly ClientMessage[] }
+  | { readonly kind: "persisted"; readonly number: number }
+  | { readonly kind: "peerGone" | "peerReset"; readonly peer: NodeId }
+  | { readonly kind: "step"; readonly event: (nowMs: number) => Event };
+
+/** Frames handled in one turn: bounds its time, so that timers and heartbeats get theirs. */
+const framesPerTurnMax = 1_024;
+
+export class NodeHost implements PeerEvents {
+  readonly gateway: ClientGateway;
+  /** Resolves when the node can't go on; never rejects. */
+  readonly stopped: Promise<StopReason>;
+  private readonly options: NodeHostOptions;
+  private readonly parts: NodeHostParts;
+  private readonly raft: Raft;
+  private readonly applier: Applier;
+  private readonly persister: Persister;
+  private readonly keeper: LeaseKeeper;
+  private readonly snapshots: SnapshotKeeper;
+  private readonly rounds: QuorumRounds = new QuorumRounds();
+  private readonly startedAtMs: number;
+  private queue: Queued[] = [];
+  private isScheduled = false;
+  private isInTurn = false;
+  private isStopped = false;
+  /** The armed timer's deadline: how late it comes up is the measure of a stall. */
+  private armedFor: number = Number.POSITIVE_INFINITY;
+  private timer: Timer | null = null;
+  /** Set by the timer; a decision waits for the turn after it, when all sockets have been read once. */
+  private isTimerDue = false;
+  private nowMs: number;
+  private isServing = false;
+  private knownLeader: NodeId | null = null;
+  private wasLeader = false;
+  private proposalId = 0;
+  private readonly refusals = new Map<number, (refusal: Refusal) => void>();
+  private transfers: { readonly untilMs: number; readonly onEnded: (leader: NodeAddress | null) => void }[] = [];
+  private resolveStopped: (reason: StopReason) => void = () => {};
+
+  constructor(options: NodeHostOptions, parts: NodeHostParts) {
+    this.options = options;
+    this.parts = parts;
+    this.stopped = new Promise((resolve) => {
+      this.resolveStopped = resolve;
+    });
+    this.nowMs = parts.clock.monotonicMs();
+    this.startedAtMs = this.nowMs;
+    this.raft = new Raft(options.raft, { random: parts.random, codec: parts.codec }, parts.restored);
+    this.applier = new Applier(parts.machine, parts.restored.base.position.index, {
+      onEffects: (index, effects) => this.onEffects(index, effects),
+      onNoop: (entry) => this.onNoop(entry),
+    });
+    this.persister = new Persister({ writeBytesMax: options.writeBytesMax }, parts.store, parts.clock, {
+      onPersisted: (number, send) => {
+        this.sendToPeers(send);
+        this.enqueue({ kind: "persisted", number });
+      },
+      onOwnChunk: (chunk) => {
+        const base = this.snapshots.onWritten(chunk);
+        if (base === null) this.schedule();
+        else this.enqueue({ kind: "step", event: (nowMs) => ({ kind: "snapshotTaken", nowMs, base }) });
+        if (base !== null) this.persister.enqueueRemoval(base.position.index);
+      },
+      onFailed: (error) => this.stop({ kind: "storage", error }),
+      onSynced: (seconds) => parts.metrics.observeFsync(seconds),
+    });
+    this.keeper = new LeaseKeeper({
+      propose: (command, onRefused) => this.propose(encodeCommand(command), true, this.raft.term, onRefused),
+      gather: (onReady, onFailed) => this.rounds.gather(onReady, onFailed),
+      acknowledge: (session, number) => this.gateway.acknowledge(session, number),
+    });
+    this.snapshots = new SnapshotKeeper(options.snapshots);
+    this.gateway = new ClientGateway(options.gateway, this.gatewayHost(), parts.logger);
+  }
+
+  start(): void {
+    this.schedule();
+  }
+
+  // What the links tell.
+
+  onMessages(from: NodeId, messages: readonly Message[]): void {
+    this.enqueue({ kind: "peer", from, messages });
+  }
+
+  onPeerGone(peer: NodeId): void {
+    this.enqueue({ kind: "peerGone", peer });
+  }
+
+  onPeerReset(peer: NodeId): void {
+    this.enqueue({ kind: "peerReset", peer });
+  }
+
+  // What others may ask.
+
+  /** The durable term and last position, for hello. */
+  promises(): { readonly term: number; readonly last: Position } {
+    return { term: this.raft.term, last: this.raft.lastPosition };
+  }
+
+  status(): NodeStatus {
+    const { raft, applier, options } = this;
+    const machine = applier.machine;
+    return {
+      id: options.raft.id,
+      role: raft.role,
+      term: raft.term,
+      leader: raft.leader,
+      commitIndex: raft.commitIndex,
+      lastApplied: applier.lastApplied,
+      lastIndex: raft.lastIndex,
+      snapshotIndex: raft.snapshotIndex,
+      sessions: machine.sessionCount,
+      locks: machine.lockCount,
+      clusterId: options.clusterId,
+      version: options.gateway.version,
+      uptimeMs: Math.round(this.parts.clock.monotonicMs() - this.startedAtMs),
+      nodes: this.nodes(),
+    };
+  }
+
+  /** Ready: it knows a leader and has applied what it knows to be committed. */
+  health(): { readonly isLive: boolean; readonly isReady: boolean; readonly problem: string | null } {
+    if (this.isStopped) return { isLive: false, isReady: false, problem: "the node is stopping" };
+    const { raft, applier } = this;
+    if (raft.leader === null) return { isLive: true, isReady: false, problem: "no leader is known" };
+    const behind = raft.commitIndex - applier.lastApplied;
+    if (behind > 10_000) return { isLive: true, isReady: false, problem: `${behind} committed entries are not applied yet` };
+    return { isLive: true, isReady: true, problem: null };
+  }
+
+  /** Hands leadership over if it has it, and waits until what was promised is on the disk. Bounded by two election timeouts. */
+  async transferAndStop(): Promise<void> {
+    const untilMs = 2 * this.options.raft.electionTimeoutMsMin;
+    if (this.raft.role === "leader" && this.raft.configuration.voters.length > 1) {
+      await new Promise<void>((resolve) => {
+        this.beginTransfer(null, untilMs, () => resolve());
+      });
+    }
+    await this.persister.whenIdle();
+    this.stop({ kind: "asked" });
+  }
+
+  // The turn.
+
+  private enqueue(item: Queued): void {
+    if (this.isStopped) return;
+    this.queue.push(item);
+    this.schedule();
+  }
+
+  /** A turn runs after the sockets that are readable now have been read once. */
+  private schedule(): void {
+    if (this.isScheduled || this.isInTurn || this.isStopped) return;
+    this.isScheduled = true;
+    this.parts.clock.setImmediate(() => {
+      this.isScheduled = false;
+      this.guardedTurn();
+    });
+  }
+
+  /** A broken invariant ends the process: nothing that happens after it can be trusted. */
+  private guardedTurn(): void {
+    if (this.isStopped) return;
+    this.isInTurn = true;
+    try {
+      this.turn();
+    } catch (error) {
+      this.stop({ kind: "internal", error });
+    } finally {
+      this.isInTurn = false;
+    }
+    if (this.isStopped) return;
+    if (this.queue.length > 0 || this.raft.hasOutput()) this.schedule();
+    this.armTimer();
+  }
+
+  private turn(): void {
+    this.nowMs = this.parts.clock.monotonicMs();
+    this.noteStall();
+    const isTimerDue = this.isTimerDue;
+    this.isTimerDue = false;
+    this.handleQueue();
+    if (this.nowMs >= this.raft.nextDeadlineMs()) this.raft.step({ kind: "tick", nowMs: this.nowMs });
+    if (this.queue.length === 0) {
+      if (isTimerDue || this.keeper.nextDeadlineMs() === 0) this.keeper.decide(this.nowMs);
+    } else {
+      this.isTimerDue ||= isTimerDue;
+    }
+    this.advance();
+    this.endTransfers();
+    this.advanceSnapshot();
+  }
+
+  private handleQueue(): void {
+    const batch = this.queue.length <= framesPerTurnMax ? this.queue : this.queue.slice(0, framesPerTurnMax);
+    this.queue = this.queue.length <= framesPerTurnMax ? [] : this.queue.slice(framesPerTurnMax);
+    const { nowMs, raft } = this;
+    for (const item of batch) {
+      switch (item.kind) {
+        case "peer":
+          for (const message of item.messages) {
+            raft.step({ kind: "received", nowMs, from: item.from, message });
+            this.notePromise(item.from, message);
+          }
+          break;
+        case "client":
+          for (const message of item.messages) this.gateway.handle(item.connection, message);
+          break;
+        case "persisted":
+          raft.step({ kind: "persisted", nowMs, number: item.number });
+          break;
+        case "peerGone":
+        case "peerReset":
+          raft.step({ kind: item.kind, nowMs, peer: item.peer });
+          break;
+        case "step":
+          raft.step(item.event(nowMs));
+          break;
+        default:
+          assertNever(item);
+      }
+    }
+  }
+
+  /** Outputs and what follows from them: applied entries answer rounds, answers propose renewals, and so on until all is quiet. */
+  private advance(): void {
+    for (let rounds = 0; rounds < 64; rounds += 1) {
+      this.keeper.flush();
+      const confirm = this.rounds.begin();
+      if (confirm !== null) this.raft.step({ kind: "confirm", nowMs: this.nowMs, id: confirm });
+      const output = this.raft.takeOutput();
+      if (output === null) return;
+      this.handleOutput(output);
+    }
+  }
+
+  private handleOutput(output: Output): void {
+    this.sendToPeers(output.send);
+    if (output.chunk !== null) this.applier.receive(output.chunk);
+    this.persister.enqueue(output);
+    for (const { id, code } of output.refused) {
+      const refuse = this.refusals.get(id);
+      this.refusals.delete(id);
+      refuse?.(code === "overloaded" ? { code } : { code, leader: this.leaderAddress() });
+    }
+    // What was not refused is in the log; its outcome comes from there.
+    this.refusals.clear();
+    for (const change of output.roleChanges) this.onRoleChange(change);
+    for (const { id, index } of output.confirmed) this.rounds.onConfirmed(id, index);
+    for (const id of output.unconfirmed) this.rounds.onUnconfirmed(id);
+    if (output.install !== null) {
+      this.snapshots.abandon();
+      this.applier.install(output.install);
+      this.parts.logger.info({ index: output.install.position.index, term: this.raft.term }, "snapshot installed");
+    }
+    const bytes = this.applier.apply(output.committed);
+    this.snapshots.noteApplied(output.committed.length, bytes);
+    this.rounds.onApplied(this.applier.lastApplied);
+    for (const read of output.snapshotReads) this.readSnapshot(read.to, read.base, read.chunk);
+  }
+
+  private sendToPeers(messages: readonly Outbound[]): void {
+    if (messages.length === 0) return;
+    const byPeer = new Map<NodeId, Message[]>();
+    for (const { to, message } of messages) {
+      const others = byPeer.get(to);
+      if (others === undefined) byPeer.set(to, [message]);
+      else others.push(message);
+    }
+    for (const [to, all] of byPeer) this.parts.links.send(to, all);
+  }
+
+  // Time.
+
+  /** The armed timer is late by more than half an election timeout: the loop was stuck, and nobody could be heard (design section 6). */
+  private noteStall(): void {
+    const lateMs = this.nowMs - this.armedFor;
+    if (lateMs <= this.options.raft.electionTimeoutMsMin / 2) return;
+    this.armedFor = this.nowMs;
+    this.keeper.noteStall(lateMs);
+    this.parts.logger.warn({ durationMs: Math.round(lateMs), term: this.raft.term }, "the loop was stalled");
+  }
+
+  private armTimer(): void {
+    const transfer = this.transfers.reduce((earliest, { untilMs }) => Math.min(earliest, untilMs), Number.POSITIVE_INFINITY);
+    const deadline = Math.min(this.raft.nextDeadlineMs(), this.keeper.nextDeadlineMs(), transfer);
+    if (deadline === this.armedFor && this.timer !== null) return;
+    this.timer?.cancel();
+    this.timer = null;
+    this.armedFor = Math.max(deadline, this.parts.clock.monotonicMs());
+    if (!Number.isFinite(deadline)) return;
+    const delayMs = Math.max(0, deadline - this.parts.clock.monotonicMs());
+    this.timer = this.parts.clock.setTimer(delayMs, () => {
+      this.timer = null;
+      this.isTimerDue = true;
+      this.schedule();
+    });
+  }
+
+  // Proposals and their fate.
+
+  private propose(payload: Uint8Array, reserved: boolean, decidedInTerm: Proposal["decidedInTerm"], onRefused: (refusal: Refusal) => void): void {
+    this.proposalId += 1;
+    const id = this.proposalId;
+    this.refusals.set(id, onRefused);
+    this.raft.step({ kind: "propose", nowMs: this.nowMs, proposal: { id, payload, reserved, decidedInTerm } });
+  }
+
+  private onEffects(index: Index, effects: readonly Effect[]): void {
+    this.parts.metrics.noteEffects(effects, this.isServing);
+    if (!this.isLeader()) return;
+    this.keeper.onEffects(effects, this.nowMs);
+    this.gateway.onEffects(index, effects);
+  }
+
+  private onNoop(entry: Entry): void {
+    if (!this.isLeader() || entry.term !== this.raft.term) return;
+    this.isServing = true;
+    this.keeper.start(this.applier.machine, this.nowMs);
+    this.parts.logger.info({ term: entry.term, index: entry.index }, "serving as leader");
+    this.gateway.onServing();
+  }
+
+  private onRoleChange(change: RoleChange): void {
+    const { role, term, leader, reason } = change;
+    this.parts.logger.info({ role, term, leader, index: this.raft.lastIndex, reason }, `${role} in term ${term}`);
+    this.parts.metrics.noteRole(role);
+    const lostLeadership = this.wasLeader && role !== "leader";
+    if (lostLeadership) {
+      this.isServing = false;
+      this.keeper.stop();
+      this.rounds.failAll();
+    }
+    if (leader !== this.knownLeader || lostLeadership) {
+      this.knownLeader = leader;
+      this.gateway.onLeaderChanged(lostLeadership);
+    }
+    this.wasLeader = role === "leader";
+  }
+
+  private isLeader(): boolean {
+    return this.raft.role === "leader";
+  }
+
+  // Transfers.
+
+  private beginTransfer(to: NodeId | null, withinMs: number, onEnded: (leader: NodeAddress | null) => void): void {
+    const nowMs = this.parts.clock.monotonicMs();
+    this.transfers.push({ untilMs: nowMs + withinMs, onEnded });
+    this.enqueue({ kind: "step", event: (at) => ({ kind: "transfer", nowMs: at, to }) });
+  }
+
+  /** A transfer has ended when another leader is known, or its time is over. */
+  private endTransfers(): void {
+    if (this.transfers.length === 0) return;
+    const hasSuccessor = !this.isLeader() && this.raft.leader !== null;
+    const ended = this.transfers.filter(({ untilMs }) => hasSuccessor || this.nowMs >= untilMs);
+    if (ended.length === 0) return;
+    this.transfers = this.transfers.filter((transfer) => !ended.includes(transfer));
+    for (const { onEnded } of ended) onEnded(hasSuccessor ? this.leaderAddress() : null);
+  }
+
+  // Snapshots.
+
+  private advanceSnapshot(): void {
+    if (this.snapshots.isDue) this.snapshots.begin(this.applier.machine, this.raft.baseAt(this.applier.lastApplied));
+    const chunk = this.snapshots.next(this.raft.persistedIndex);
+    if (chunk !== null) this.persister.enqueueOwnChunk(chunk);
+  }
+
+  private readSnapshot(to: NodeId, base: Output["snapshotReads"][number]["base"], chunk: number): void {
+    const { store } = this.parts;
+    const chunks = store.snapshot?.chunks ?? 0;
+    const done = chunk === chunks - 1;
+    store.readChunk(base.position.index, chunk).then(
+      (bytes) =>
+        this.enqueue({ kind: "step", event: (nowMs) => ({ kind: "snapshotRead", nowMs, to, base, chunk, bytes, done }) }),
+      (error: unknown) => this.stop({ kind: "storage", error }),
+    );
+  }
+
+  // Small look-ups.
+
+  private notePromise(from: NodeId, message: Message): void {
+    if (message.kind !== "appendAccepted") return;
+    const term = this.raft.termAt(message.matchIndex);
+    if (term === null) return;
+    this.parts.links.notePromise(from, { term: message.term, last: { term, index: message.matchIndex } });
+  }
+
+  private nodes(): NodeAddress[] {
+    const { voters, learners } = this.raft.configuration;
+    return [...voters, ...learners].map(({ id, client }) => ({ id, client }));
+  }
+
+  private leaderAddress(): NodeAddress | null {
+    const { leader } = this.raft;
+    return this.nodes().find((node) => node.id === leader) ?? null;
+  }
+
+  private gatewayHost(): GatewayHost {
+    const host = this;
+    return {
+      get machine() {
+        return host.applier.machine;
+      },
+      get isLeader() {
+        return host.isLeader();
+      },
+      get isServing() {
+        return host.isServing;
+      },
+      get leader() {
+        return host.leaderAddress();
+      },
+      get nodes() {
+        return host.nodes();
+      },
+      get lastApplied() {
+        return host.applier.lastApplied;
+      },
+      clusterId: host.options.clusterId,
+      status: () => host.status(),
+      proposePayload: (payload, reserved, onRefused) => host.propose(payload, reserved, null, onRefused),
+      proposeForced: (command: Command, onRefused) => host.propose(encodeCommand(command), true, null, onRefused),
+      gather: (onReady, onFailed) => host.rounds.gather(onReady, onFailed),
+      keepalive: (session, number) => host.keeper.onKeepalive(session, number, host.nowMs),
+      transfer: (to, onEnded) => host.beginTransfer(to, 2 * host.options.raft.electionTimeoutMsMin, onEnded),
+      enqueue: (connection, messages) => host.enqueue({ kind: "client", connection, messages }),
+    };
+  }
+
+  private stop(reason: StopReason): void {
+    if (this.isStopped) return;
+    this.isStopped = true;
+    this.timer?.cancel();
+    this.keeper.stop();
+    this.resolveStopped(reason);
+  }
+}
+
+function assertNever(value: never): never {
+  throw new Error(`unexpected value ${JSON.stringify(value)}`);
+}

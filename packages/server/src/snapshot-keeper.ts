@@ -1,0 +1,129 @@
+/**
+ * Takes this node's snapshots piece by piece, and puts together those that a leader sends. A snapshot is complete only when the own
+ * log is durable up to its index: otherwise a crash would leave a state that the log can't explain.
+ */
+import { SnapshotLoader } from "@holdfast/lock";
+import type { LockMachine, SnapshotCursor } from "@holdfast/lock";
+import type { IncomingChunk, Index, LogBase } from "@holdfast/raft";
+import { decodeSnapshotPiece, encodeSnapshotPiece } from "@holdfast/wire";
+
+export interface SnapshotOptions {
+  /** A snapshot is begun after this many applied entries, or this many bytes of payload, since the last. */
+  readonly snapshotEntries: number;
+  readonly snapshotBytes: number;
+}
+
+/** Records in a piece: bounds the work of one turn (a million locks at 10 ms a turn). */
+const recordsPerPiece = 1_000;
+
+interface Taking {
+  readonly base: LogBase;
+  readonly cursor: SnapshotCursor;
+  /** The piece after the one being written: the last one must say that it is. */
+  following: readonly unknown[] | null;
+  chunk: number;
+  isWriting: boolean;
+}
+
+export class SnapshotKeeper {
+  private readonly options: SnapshotOptions;
+  private taking: Taking | null = null;
+  private entries = 0;
+  private bytes = 0;
+
+  constructor(options: SnapshotOptions) {
+    this.options = options;
+  }
+
+  get isTaking(): boolean {
+    return this.taking !== null;
+  }
+
+  noteApplied(entries: number, bytes: number): void {
+    this.entries += entries;
+    this.bytes += bytes;
+  }
+
+  get isDue(): boolean {
+    return this.taking === null && (this.entries >= this.options.snapshotEntries || this.bytes >= this.options.snapshotBytes);
+  }
+
+  begin(machine: LockMachine, base: LogBase): void {
+    const cursor = machine.beginSnapshot();
+    this.taking = { base, cursor, following: cursor.next(recordsPerPiece), chunk: 0, isWriting: false };
+    this.entries = 0;
+    this.bytes = 0;
+  }
+
+  /** The next chunk to write, if none is being written; the last one waits until the log is durable up to the snapshot's index. */
+  next(persistedIndex: Index): IncomingChunk | null {
+    const { taking } = this;
+    if (taking === null || taking.isWriting) return null;
+    const piece = taking.following ?? [];
+    const following = taking.following === null ? null : taking.cursor.next(recordsPerPiece);
+    const done = following === null;
+    if (done && persistedIndex < taking.base.position.index) return this.postpone(taking, piece);
+    taking.following = following;
+    taking.isWriting = true;
+    const { base, chunk } = taking;
+    taking.chunk += 1;
+    return { base, chunk, bytes: encodeSnapshotPiece(piece), done };
+  }
+
+  /** A chunk is durable. Returns the base when the snapshot is complete. */
+  onWritten(chunk: IncomingChunk): LogBase | null {
+    const { taking } = this;
+    if (taking === null || taking.base !== chunk.base) return null;
+    taking.isWriting = false;
+    if (!chunk.done) return null;
+    this.abandon();
+    return chunk.base;
+  }
+
+  /** A received snapshot replaces the machine that was being walked. */
+  abandon(): void {
+    this.taking?.cursor.close();
+    this.taking = null;
+  }
+
+  /** The cursor is at its end: keep the last piece for the next try. */
+  private postpone(taking: Taking, piece: readonly unknown[]): null {
+    taking.following = piece;
+    return null;
+  }
+}
+
+/** Builds a lock machine out of a received snapshot's chunks, as they come. */
+export class SnapshotReceiver {
+  private base: LogBase | null = null;
+  private expected = 0;
+  private loader: SnapshotLoader | null = null;
+
+  /** Chunks come in order; one that came before is passed over, chunk 0 begins anew. */
+  push(chunk: IncomingChunk): void {
+    if (chunk.chunk === 0) {
+      this.base = chunk.base;
+      this.expected = 0;
+      this.loader = new SnapshotLoader();
+    }
+    if (this.loader === null || this.base === null || !isSameBase(this.base, chunk.base)) return;
+    if (chunk.chunk !== this.expected) return;
+    this.loader.push(decodeSnapshotPiece(chunk.bytes));
+    this.expected += 1;
+  }
+
+  /** The machine as of `base`, whose last chunk has been pushed. */
+  finish(base: LogBase): LockMachine {
+    if (this.loader === null || this.base === null || !isSameBase(this.base, base)) {
+      throw new Error(`the snapshot at index ${base.position.index} is to be installed, but was not received`);
+    }
+    const machine = this.loader.finish();
+    this.loader = null;
+    this.base = null;
+    return machine;
+  }
+}
+
+function isSameBase(a: LogBase, b: LogBase): boolean {
+  return a.position.index === b.position.index && a.position.term === b.position.term && a.chain === b.chain;
+}
