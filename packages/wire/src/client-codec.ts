@@ -1,0 +1,183 @@
+/** What clients say (client-messages.ts) as frames: `[[kind, field, ...], ...]`. Fields that a later release adds at the end are ignored. */
+import type { ClientMessage, Query } from "./client-messages.js";
+import { assertNever } from "./assert.js";
+import { badValue, byteString, count, fieldsOf, id, integer, key, listUpTo, mapList, name, nullable, positive, text } from "./fields.js";
+import { decodeFrame, encodeFrame, encodeFrames } from "./frames.js";
+import type { FrameCodec } from "./frames.js";
+import { limits } from "./limits.js";
+import type { Refusal } from "./refusals.js";
+import { WireError } from "./wire-error.js";
+
+const kinds = {
+  hello: 1,
+  command: 2,
+  resume: 3,
+  keepalive: 4,
+  query: 5,
+  forceRelease: 6,
+  transfer: 7,
+} as const satisfies Record<ClientMessage["kind"], number>;
+
+const queryKinds = { inspect: 1, list: 2, sessions: 3, status: 4 } as const satisfies Record<Query["kind"], number>;
+
+const codec: FrameCodec<ClientMessage> = {
+  bytesMax: limits.clientFrameBytesMax,
+  itemsMax: limits.frameItemsMax,
+  toFields: messageFields,
+  fromFields: messageFrom,
+};
+
+/** Throws a WireError that names the field of a wrong value, or "too_large" when the messages don't fit in one frame. */
+export function encodeClientFrame(messages: readonly ClientMessage[]): Uint8Array {
+  return encodeFrame(messages, codec);
+}
+
+/** As many frames as the messages need, in their order. */
+export function encodeClientFrames(messages: readonly ClientMessage[]): Uint8Array[] {
+  return encodeFrames(messages, codec);
+}
+
+/** Throws a WireError; all messages are good, or none is returned. The payload of a command is not looked into. */
+export function decodeClientFrame(bytes: Uint8Array): ClientMessage[] {
+  return decodeFrame(bytes, codec);
+}
+
+/** Null when the message can be sent, else which argument is wrong. For commands see checkClientCommand. */
+export function checkClientMessage(message: ClientMessage): Refusal | null {
+  try {
+    messageFields(message);
+    return null;
+  } catch (error) {
+    if (!(error instanceof WireError)) throw error;
+    return { code: "invalid_argument", argument: error.field ?? "message", problem: error.problem };
+  }
+}
+
+function messageFields(message: ClientMessage): unknown[] {
+  switch (message.kind) {
+    case "keepalive":
+      return [kinds.keepalive, positive(message.session, "session"), count(message.number, "number")];
+    case "command":
+      return [kinds.command, payload(message.payload)];
+    case "hello":
+      return [
+        kinds.hello,
+        count(message.protocol, "protocol"),
+        mapList(listUpTo(message.features, limits.featuresMax, "features"), "features", id),
+        nullable(message.clusterId, "clusterId", id),
+        count(message.seenIndex, "seenIndex"),
+        text(message.info, 0, limits.infoBytesMax, "info"),
+      ];
+    case "resume":
+      return [kinds.resume, positive(message.session, "session"), key(message.key, "key")];
+    case "query":
+      return [kinds.query, count(message.id, "id"), queryFields(message.query)];
+    case "forceRelease":
+      return [
+        kinds.forceRelease,
+        count(message.id, "id"),
+        name(message.name, "name"),
+        positive(message.token, "token"),
+        text(message.principal, 0, limits.principalBytesMax, "principal"),
+        integer(message.lockDelayMs, 0, limits.lockDelayMsMax, "lockDelayMs"),
+      ];
+    case "transfer":
+      return [kinds.transfer, count(message.id, "id"), nullable(message.to, "to", id)];
+    default:
+      return assertNever(message, "client message");
+  }
+}
+
+function messageFrom(value: unknown): ClientMessage {
+  const fields = fieldsOf(value, 1, "message");
+  switch (fields[0]) {
+    case kinds.keepalive:
+      fieldsOf(fields, 3, "keepalive");
+      return { kind: "keepalive", session: positive(fields[1], "session"), number: count(fields[2], "number") };
+    case kinds.command:
+      return { kind: "command", payload: payload(fields[1]) };
+    case kinds.hello:
+      fieldsOf(fields, 6, "hello");
+      return {
+        kind: "hello",
+        protocol: count(fields[1], "protocol"),
+        features: mapList(listUpTo(fields[2], limits.featuresMax, "features"), "features", id),
+        clusterId: nullable(fields[3], "clusterId", id),
+        seenIndex: count(fields[4], "seenIndex"),
+        info: text(fields[5], 0, limits.infoBytesMax, "info"),
+      };
+    case kinds.resume:
+      fieldsOf(fields, 3, "resume");
+      return { kind: "resume", session: positive(fields[1], "session"), key: key(fields[2], "key") };
+    case kinds.query:
+      fieldsOf(fields, 3, "query");
+      return { kind: "query", id: count(fields[1], "id"), query: queryFrom(fields[2]) };
+    case kinds.forceRelease:
+      fieldsOf(fields, 6, "forceRelease");
+      return {
+        kind: "forceRelease",
+        id: count(fields[1], "id"),
+        name: name(fields[2], "name"),
+        token: positive(fields[3], "token"),
+        principal: text(fields[4], 0, limits.principalBytesMax, "principal"),
+        lockDelayMs: integer(fields[5], 0, limits.lockDelayMsMax, "lockDelayMs"),
+      };
+    case kinds.transfer:
+      fieldsOf(fields, 3, "transfer");
+      return { kind: "transfer", id: count(fields[1], "id"), to: nullable(fields[2], "to", id) };
+    default:
+      throw new WireError("unknown_message", null, "has a message of a kind that this release doesn't know");
+  }
+}
+
+function payload(value: unknown): Uint8Array {
+  const bytes = byteString(value, "payload");
+  if (bytes.length > limits.commandBytesMax) throw new WireError("too_large", "payload", `is longer than ${limits.commandBytesMax} bytes`);
+  return bytes;
+}
+
+function queryFields(query: Query): unknown[] {
+  switch (query.kind) {
+    case "inspect":
+      return [queryKinds.inspect, name(query.name, "name")];
+    case "list":
+      return [queryKinds.list, prefix(query.prefix, "prefix"), prefix(query.after, "after"), queryLimit(query.limit)];
+    case "sessions":
+      return [queryKinds.sessions, queryLimit(query.limit)];
+    case "status":
+      return [queryKinds.status];
+    default:
+      return assertNever(query, "query");
+  }
+}
+
+function queryFrom(value: unknown): Query {
+  const fields = fieldsOf(value, 1, "query");
+  switch (fields[0]) {
+    case queryKinds.inspect:
+      return { kind: "inspect", name: name(fields[1], "name") };
+    case queryKinds.list:
+      fieldsOf(fields, 4, "list");
+      return {
+        kind: "list",
+        prefix: prefix(fields[1], "prefix"),
+        after: prefix(fields[2], "after"),
+        limit: queryLimit(fields[3]),
+      };
+    case queryKinds.sessions:
+      return { kind: "sessions", limit: queryLimit(fields[1]) };
+    case queryKinds.status:
+      return { kind: "status" };
+    default:
+      throw badValue("query", "is of a kind that this release doesn't know");
+  }
+}
+
+/** A part of a name; empty: all, or from the first. */
+function prefix(value: unknown, field: string): string {
+  return text(value, 0, limits.nameBytesMax, field);
+}
+
+function queryLimit(value: unknown): number {
+  return integer(value, 1, limits.queryLimitMax, "limit");
+}
