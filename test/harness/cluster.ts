@@ -1,0 +1,216 @@
+/** A cluster of real processes on free ports, with its data in a temporary folder. */
+import { spawn } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { connect } from "@holdfast/client";
+import type { Holdfast } from "@holdfast/client";
+import { until } from "./until.js";
+
+export const holdfastBin = fileURLToPath(new URL("../../../packages/cli/bin/holdfast.js", import.meta.url));
+
+export interface ClusterOptions {
+  readonly nodes?: number;
+  readonly timing?: Readonly<Record<string, number>>;
+  readonly limits?: Readonly<Record<string, number>>;
+  readonly nodeOptions?: readonly string[];
+}
+
+/** Ports that were free a moment ago. All are held open until all are known, so that they differ. */
+export async function freePorts(count: number): Promise<number[]> {
+  const servers = await Promise.all(
+    Array.from({ length: count }, async () => {
+      const server = createServer();
+      server.listen(0, "127.0.0.1");
+      await once(server, "listening");
+      return server;
+    }),
+  );
+  const ports = servers.map((server) => (server.address() as AddressInfo).port);
+  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
+  return ports;
+}
+
+export class TestNode {
+  readonly id: string;
+  readonly clientPort: number;
+  readonly peerPort: number;
+  readonly directory: string;
+  readonly logFile: string;
+  private child: ChildProcess | null = null;
+  private readonly configFile: string;
+  private readonly nodeOptions: readonly string[];
+
+  constructor(id: string, clientPort: number, peerPort: number, root: string, nodeOptions: readonly string[]) {
+    this.id = id;
+    this.clientPort = clientPort;
+    this.peerPort = peerPort;
+    this.directory = join(root, id);
+    this.logFile = join(root, `${id}.log`);
+    this.configFile = join(root, "cluster.json");
+    this.nodeOptions = nodeOptions;
+  }
+
+  get endpoint(): string {
+    return `127.0.0.1:${this.clientPort}`;
+  }
+
+  get isRunning(): boolean {
+    return this.child !== null && this.child.exitCode === null && this.child.signalCode === null;
+  }
+
+  get pid(): number {
+    const pid = this.child?.pid;
+    if (pid === undefined) throw new Error(`${this.id} does not run`);
+    return pid;
+  }
+
+  start(...extra: string[]): void {
+    if (this.isRunning) throw new Error(`${this.id} runs already`);
+    const log = openSync(this.logFile, "a");
+    const args = [...this.nodeOptions, holdfastBin, "node", "--config", this.configFile, "--id", this.id, "--data", this.directory];
+    this.child = spawn(process.execPath, [...args, ...extra], { stdio: ["ignore", log, log] });
+    closeSync(log);
+  }
+
+  signal(name: NodeJS.Signals): void {
+    this.child?.kill(name);
+  }
+
+  /** Resolves with the exit code, or the signal's name. */
+  async exited(limitMs = 30_000): Promise<number | string> {
+    const child = this.child;
+    if (child === null) throw new Error(`${this.id} was never started`);
+    return until(`${this.id} ends`, () => child.signalCode ?? (child.exitCode === null ? null : { code: child.exitCode }), limitMs).then(
+      (end) => (typeof end === "string" ? end : end.code),
+    );
+  }
+
+  async kill(): Promise<void> {
+    if (!this.isRunning) return;
+    this.signal("SIGKILL");
+    await this.exited();
+  }
+
+  log(): string {
+    return readFileSync(this.logFile, "utf8");
+  }
+
+  /** User and system CPU seconds so far (Linux). */
+  cpuSeconds(): number {
+    const fields = readFileSync(`/proc/${this.pid}/stat`, "utf8").replace(/^.*\) /, "").split(" ");
+    return (Number(fields[11]) + Number(fields[12])) / 100;
+  }
+}
+
+export class TestCluster {
+  readonly nodes: readonly TestNode[];
+  readonly root: string;
+  private readonly clients: Holdfast[] = [];
+
+  private constructor(root: string, nodes: readonly TestNode[]) {
+    this.root = root;
+    this.nodes = nodes;
+  }
+
+  /** Started, formed, and with a leader. */
+  static async start(options: ClusterOptions = {}): Promise<TestCluster> {
+    const cluster = await TestCluster.create(options);
+    for (const node of cluster.nodes) node.start();
+    await cluster.leader();
+    return cluster;
+  }
+
+  /** Configured, not started. */
+  static async create(options: ClusterOptions = {}): Promise<TestCluster> {
+    const count = options.nodes ?? 3;
+    const ports = await freePorts(2 * count);
+    const root = mkdtempSync(join(tmpdir(), "holdfast-test-"));
+    const nodes = Array.from({ length: count }, (_, at) => {
+      return new TestNode(`n${at + 1}`, ports[2 * at] as number, ports[2 * at + 1] as number, root, options.nodeOptions ?? []);
+    });
+    const config = {
+      cluster: "test",
+      nodes: nodes.map(({ id, clientPort, peerPort }) => ({ id, peer: `127.0.0.1:${peerPort}`, client: `127.0.0.1:${clientPort}` })),
+      ...(options.timing === undefined ? {} : { timing: options.timing }),
+      ...(options.limits === undefined ? {} : { limits: options.limits }),
+    };
+    mkdirSync(root, { recursive: true });
+    writeFileSync(join(root, "cluster.json"), JSON.stringify(config));
+    const cluster = new TestCluster(root, nodes);
+    process.once("exit", cluster.killAll);
+    return cluster;
+  }
+
+  get endpoints(): string[] {
+    return this.nodes.map((node) => node.endpoint);
+  }
+
+  node(id: string): TestNode {
+    const node = this.nodes.find((one) => one.id === id);
+    if (node === undefined) throw new Error(`no node ${id}`);
+    return node;
+  }
+
+  others(than: TestNode): TestNode[] {
+    return this.nodes.filter((node) => node !== than);
+  }
+
+  async connect(options: Partial<Parameters<typeof connect>[0]> = {}): Promise<Holdfast> {
+    const client = await connect({ endpoints: this.endpoints, connectTimeoutMs: 30_000, ...options });
+    this.clients.push(client);
+    return client;
+  }
+
+  /** The leader that a majority of the running nodes agree on and that serves. */
+  async leader(limitMs = 30_000): Promise<TestNode> {
+    return until("a leader", async () => {
+      const states = await Promise.all(this.nodes.filter((node) => node.isRunning).map((node) => statusOf(node)));
+      const known = states.filter((state) => state !== null);
+      const leader = known.find((state) => state.role === "leader" && state.lastApplied > 0);
+      if (leader === undefined) return null;
+      const agreeing = known.filter((state) => state.leader === leader.id && state.term === leader.term);
+      return agreeing.length > this.nodes.length / 2 ? this.node(leader.id) : null;
+    }, limitMs);
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.clients.map((client) => client.close({ drainMs: 0 }).catch(() => {})));
+    this.killAll();
+    await Promise.all(this.nodes.filter((node) => node.isRunning).map((node) => node.exited()));
+    process.removeListener("exit", this.killAll);
+    rmSync(this.root, { recursive: true, force: true });
+  }
+
+  private readonly killAll = (): void => {
+    for (const node of this.nodes) {
+      if (!node.isRunning) continue;
+      node.signal("SIGCONT");
+      node.signal("SIGKILL");
+    }
+  };
+}
+
+export interface NodeState {
+  readonly id: string;
+  readonly role: string;
+  readonly term: number;
+  readonly leader: string | null;
+  readonly commitIndex: number;
+  readonly lastApplied: number;
+}
+
+/** What a node says of itself at /v1/status, or null when it doesn't answer within a second. */
+export async function statusOf(node: TestNode): Promise<NodeState | null> {
+  try {
+    const response = await fetch(`http://${node.endpoint}/v1/status`, { signal: AbortSignal.timeout(1_000) });
+    return response.ok ? ((await response.json()) as NodeState) : null;
+  } catch {
+    return null;
+  }
+}
