@@ -1,0 +1,87 @@
+/**
+ * What a guard refuses with. The codes are those of the whole project; test `error.code` rather than the class when two copies of
+ * this package may be loaded.
+ */
+export type FenceErrorCode = "stale_token" | "resource_missing" | "invalid_argument" | "unknown_outcome" | "incompatible";
+
+export abstract class FenceError extends Error {
+  abstract readonly code: FenceErrorCode;
+  /** The same call may succeed later without a change by the caller, and does no harm if the first one did take effect. */
+  abstract readonly retryable: boolean;
+}
+
+/** The resource has accepted a newer token: the presenter's lock is over, whatever it believes. Nothing was changed. */
+export class StaleTokenError extends FenceError {
+  override readonly name: string = "StaleTokenError";
+  readonly code: "stale_token" = "stale_token";
+  readonly retryable: false = false;
+  /** The lock's name when the fence bears one, else the row, as `table/key`. */
+  readonly resource: string;
+  readonly presented: number;
+  /** The register's value, read just after the refusal: never below the value that caused it. */
+  readonly highest: number;
+
+  constructor(resource: string, presented: number, highest: number) {
+    super(`token ${presented} for ${resource} is stale: token ${highest} has been accepted`);
+    this.resource = resource;
+    this.presented = presented;
+    this.highest = highest;
+  }
+}
+
+/** There is no such row, so there is nothing to compare the token with. Nothing was changed. */
+export class ResourceMissingError extends FenceError {
+  override readonly name: string = "ResourceMissingError";
+  readonly code: "resource_missing" = "resource_missing";
+  readonly retryable: false = false;
+  readonly resource: string;
+
+  constructor(resource: string, problem: string) {
+    super(problem);
+    this.resource = resource;
+  }
+}
+
+/** A mistake of the caller, found before anything was sent. `argument` is its path, such as `options.table`. */
+export class InvalidArgumentError extends FenceError {
+  override readonly name: string = "InvalidArgumentError";
+  readonly code: "invalid_argument" = "invalid_argument";
+  readonly retryable: false = false;
+  readonly argument: string;
+
+  constructor(argument: string, problem: string) {
+    super(`${argument}: ${problem}`);
+    this.argument = argument;
+  }
+}
+
+/** The connection was lost after the write or the COMMIT was sent and before its answer: it took effect whole, or not at all. */
+export class UnknownOutcomeError extends FenceError {
+  override readonly name: string = "UnknownOutcomeError";
+  readonly code: "unknown_outcome" = "unknown_outcome";
+  /** True for one guarded statement (the same values under the same token do no harm twice), false for a transaction. */
+  readonly retryable: boolean;
+  readonly resource: string;
+  /** The database's id of the transaction, for `txid_status`; null for a single statement. */
+  readonly transactionId: string | null;
+
+  constructor(resource: string, transactionId: string | null, cause: unknown) {
+    super(`the connection was lost before the database confirmed the write to ${resource}: it may have taken effect`, { cause });
+    this.resource = resource;
+    this.transactionId = transactionId;
+    this.retryable = transactionId === null;
+  }
+}
+
+/** The resource can't be guarded as it stands: a fence that is no token, a key that isn't unique, a trigger in the way. */
+export class IncompatibleResourceError extends FenceError {
+  override readonly name: string = "IncompatibleResourceError";
+  readonly code: "incompatible" = "incompatible";
+  readonly retryable: false = false;
+  readonly resource: string;
+
+  constructor(resource: string, problem: string) {
+    super(problem);
+    this.resource = resource;
+  }
+}
