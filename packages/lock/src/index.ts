@@ -1,1 +1,8 @@
-export * from "./types.js";
+/** The replicated lock machine: sessions, locks, queues, tokens. Pure: it knows no clock, no disk and no network. */
+export type * from "./types.js";
+export { LockMachine } from "./lock-machine.js";
+export { SnapshotError } from "./record-reader.js";
+export type { SnapshotCursor } from "./snapshot-cursor.js";
+export { SnapshotLoader } from "./snapshot-loader.js";
+export type { SnapshotPiece, SnapshotRecord, SnapshotValue } from "./snapshot-records.js";
+export type { LockList, RunningDelay, TimedHold } from "./views.js";

@@ -114,17 +114,39 @@ export type Rejection =
 
 export type Effect =
   /** The answer to openSession; a retry of the key gets the same. */
-  | { readonly kind: "sessionOpened"; readonly key: string; readonly session: SessionId; readonly ttlMs: number; readonly isNew: boolean }
+  | {
+      readonly kind: "sessionOpened";
+      readonly key: string;
+      readonly session: SessionId;
+      readonly ttlMs: number;
+      readonly isNew: boolean;
+    }
   /** The answer to a session's command, and later changes of an acquire's outcome (a grant after waiting, a loss). */
-  | { readonly kind: "outcome"; readonly session: SessionId; readonly request: RequestNumber; readonly outcome: Outcome }
-  | { readonly kind: "rejected"; readonly session: SessionId; readonly request: RequestNumber; readonly rejection: Rejection }
+  | {
+      readonly kind: "outcome";
+      readonly session: SessionId;
+      readonly request: RequestNumber;
+      readonly outcome: Outcome;
+    }
+  | {
+      readonly kind: "rejected";
+      readonly session: SessionId;
+      readonly request: RequestNumber;
+      readonly rejection: Rejection;
+    }
   /** Every hold and wait of it has ended too (those losses come as outcomes before this). */
   | { readonly kind: "sessionEnded"; readonly session: SessionId; readonly reason: LossReason }
   /** The silence count of a session, after a command that named it (changed or not). */
   | { readonly kind: "silence"; readonly session: SessionId; readonly count: number; readonly renewed: boolean }
   /** expireSessions named it and changed nothing: no such session, or its silence count was 0. */
   | { readonly kind: "expiryRefused"; readonly session: SessionId }
-  | { readonly kind: "holdBegan"; readonly session: SessionId; readonly of: RequestNumber; readonly token: Token; readonly maxHoldMs: number }
+  | {
+      readonly kind: "holdBegan";
+      readonly session: SessionId;
+      readonly of: RequestNumber;
+      readonly token: Token;
+      readonly maxHoldMs: number;
+    }
   | { readonly kind: "lockDelayBegan"; readonly name: string; readonly index: number; readonly delayMs: number }
   | { readonly kind: "lockDelayEnded"; readonly name: string; readonly index: number }
   /** The answer to forceRelease: how many holds it ended; `holders` when the token was not the current one. */
@@ -137,7 +159,13 @@ export type Effect =
       readonly holders: readonly HolderView[];
     }
   /** For watchers: the lock's state changed at this index. */
-  | { readonly kind: "changed"; readonly name: string; readonly change: "granted" | "released" | "lost" | "delayEnded" | "info"; readonly token: Token; readonly slot: number | null };
+  | {
+      readonly kind: "changed";
+      readonly name: string;
+      readonly change: "granted" | "released" | "lost" | "delayEnded" | "info";
+      readonly token: Token;
+      readonly slot: number | null;
+    };
 
 export interface WaiterView {
   readonly session: SessionId;
@@ -176,7 +204,11 @@ export interface SessionView {
 export interface ResumeView {
   readonly session: SessionId;
   readonly ttlMs: number;
-  readonly holds: readonly { readonly request: RequestNumber; readonly grants: readonly Grant[]; readonly maxHoldMs: number }[];
+  readonly holds: readonly {
+    readonly request: RequestNumber;
+    readonly grants: readonly Grant[];
+    readonly maxHoldMs: number;
+  }[];
   readonly waiting: readonly RequestNumber[];
   /** Outcomes that the client has not yet seen, but for `waiting` and `granted` ones. */
   readonly outcomes: readonly { readonly request: RequestNumber; readonly outcome: Outcome }[];

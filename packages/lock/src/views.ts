@@ -1,0 +1,192 @@
+/** Reads. They change nothing, and what they return is nobody's state. */
+import { isReady } from "./grantable.js";
+import { listLimitMax, listRowsMax, listWaitersMax } from "./limits.js";
+import { wholeNumber } from "./numbers.js";
+import { grantsOf, holderView } from "./outcomes.js";
+import { Acquire, namesOf } from "./records.js";
+import type { Claim, Lock, Session } from "./records.js";
+import type { State } from "./state.js";
+import type { LockView, ResumeView, SessionId, SessionView, Token, WaiterView } from "./types.js";
+
+export interface LockList {
+  readonly locks: readonly LockView[];
+  /** There are others after the last one. */
+  readonly more: boolean;
+}
+
+export interface RunningDelay {
+  readonly name: string;
+  /** Of the entry that began it. */
+  readonly index: number;
+  readonly delayMs: number;
+}
+
+export interface TimedHold {
+  readonly session: SessionId;
+  readonly of: number;
+  /** Of its first name. */
+  readonly token: Token;
+  readonly maxHoldMs: number;
+}
+
+export function lockView(state: State, name: string, waitersMax: number): LockView | null {
+  const lock = state.lockFor(name);
+  return lock === null ? null : viewOf(lock, waitersMax);
+}
+
+export function listLocks(state: State, prefix: string, after: string, limit: number): LockList {
+  const wanted = Math.min(wholeNumber(limit), listLimitMax);
+  const found = new LowestNames(wanted + 1);
+  for (const { byName } of state.lockShards) {
+    for (const lock of byName.values()) {
+      if (lock.name > after && lock.name.startsWith(prefix)) found.offer(lock);
+    }
+  }
+  const sorted = found.sorted();
+  const locks: LockView[] = [];
+  let rows = 0;
+  for (const lock of sorted) {
+    if (locks.length === wanted || rows >= listRowsMax) break;
+    const view = viewOf(lock, listWaitersMax);
+    rows += view.holders.length + view.waiters.length;
+    locks.push(view);
+  }
+  return { locks, more: locks.length < sorted.length };
+}
+
+export function sessionView(state: State, id: SessionId): SessionView | null {
+  const session = state.sessionFor(id);
+  return session === null ? null : viewOfSession(session);
+}
+
+export function* sessionViews(state: State): Generator<SessionView> {
+  for (const { byId } of state.sessionShards) {
+    for (const session of byId.values()) yield viewOfSession(session);
+  }
+}
+
+export function resumeView(state: State, id: SessionId, key: string): ResumeView | null {
+  const session = state.sessionFor(id);
+  if (session === null || session.key !== key) return null;
+  const holds = [];
+  const waiting = [];
+  const outcomes = [];
+  for (const request of session.requests) {
+    const { number } = request;
+    if (!(request instanceof Acquire)) outcomes.push({ request: number, outcome: request.outcome });
+    else if (!request.isGranted) waiting.push(number);
+    else holds.push({ request: number, grants: grantsOf(request), maxHoldMs: request.maxHoldMs });
+  }
+  return { session: id, ttlMs: session.ttlMs, holds, waiting, outcomes };
+}
+
+export function* runningDelays(state: State): Generator<RunningDelay> {
+  for (const { delayed } of state.lockShards) {
+    for (const { name, delays } of delayed) {
+      for (const { index, delayMs } of delays ?? []) yield { name, index, delayMs };
+    }
+  }
+}
+
+export function* timedHolds(state: State): Generator<TimedHold> {
+  for (const { timed } of state.sessionShards) {
+    for (const { session, number, first, maxHoldMs } of timed) {
+      yield { session: session.id, of: number, token: first.token, maxHoldMs };
+    }
+  }
+}
+
+function viewOfSession(session: Session): SessionView {
+  const { id, ttlMs, info, silence, holds, waits } = session;
+  return { id, ttlMs, info, silence, holds, waits };
+}
+
+function viewOf(lock: Lock, waitersMax: number): LockView {
+  const holders = [];
+  for (let claim = lock.firstHolder; claim !== null; claim = claim.next) holders.push(holderView(claim));
+  const waiters: WaiterView[] = [];
+  let waiter = lock.queue?.first ?? null;
+  for (; waiter !== null && waiters.length < waitersMax; waiter = waiter.next) waiters.push(waiterView(waiter));
+  const delays = (lock.delays ?? []).flatMap(({ index, delayMs, places }) => {
+    const slots = places.length === 0 ? [null] : places;
+    return slots.map((slot) => ({ index, delayMs, slot }));
+  });
+  return {
+    name: lock.name,
+    mode: lock.firstHolder?.acquire.mode ?? null,
+    slots: lock.slots,
+    holders,
+    waiters,
+    waiterCount: lock.queue?.count ?? 0,
+    delays,
+  };
+}
+
+function waiterView(claim: Claim): WaiterView {
+  const { acquire } = claim;
+  const { session, number: request, mode, info } = acquire;
+  const names = namesOf(acquire);
+  return { session: session.id, request, mode, info: info || session.info, names, reserves: reserves(claim) };
+}
+
+/** It is first here, and what it waits for is (also) elsewhere. */
+function reserves(claim: Claim): boolean {
+  if (claim.previous !== null) return false;
+  for (let other: Claim | null = claim.acquire.first; other !== null; other = other.sibling) {
+    if (other !== claim && !isReady(other)) return true;
+  }
+  return false;
+}
+
+/** Keeps the lowest names of many: a heap with the highest of them on top, so that most are passed over after one comparison. */
+class LowestNames {
+  private readonly capacity: number;
+  private readonly heap: Lock[] = [];
+
+  constructor(capacity: number) {
+    this.capacity = capacity;
+  }
+
+  offer(lock: Lock): void {
+    const { heap } = this;
+    if (heap.length < this.capacity) {
+      heap.push(lock);
+      this.rise(heap.length - 1);
+    } else if (lock.name < (heap[0] as Lock).name) {
+      heap[0] = lock;
+      this.sink();
+    }
+  }
+
+  sorted(): Lock[] {
+    return this.heap.sort((a, b) => (a.name < b.name ? -1 : 1));
+  }
+
+  private rise(from: number): void {
+    const { heap } = this;
+    const lock = heap[from] as Lock;
+    let at = from;
+    while (at > 0) {
+      const parent = (at - 1) >>> 1;
+      if ((heap[parent] as Lock).name > lock.name) break;
+      heap[at] = heap[parent] as Lock;
+      at = parent;
+    }
+    heap[at] = lock;
+  }
+
+  private sink(): void {
+    const { heap } = this;
+    const lock = heap[0] as Lock;
+    let at = 0;
+    for (;;) {
+      let child = 2 * at + 1;
+      if (child >= heap.length) break;
+      if (child + 1 < heap.length && (heap[child + 1] as Lock).name > (heap[child] as Lock).name) child += 1;
+      if ((heap[child] as Lock).name < lock.name) break;
+      heap[at] = heap[child] as Lock;
+      at = child;
+    }
+    heap[at] = lock;
+  }
+}
