@@ -1,0 +1,116 @@
+/** The listener for peers: takes websocket upgrades on /peer/control and /peer/data, and nothing else. */
+import { createHash, timingSafeEqual } from "node:crypto";
+import { createServer } from "node:http";
+import type { IncomingMessage, Server } from "node:http";
+import type { Socket } from "node:net";
+import type { Duplex } from "node:stream";
+import { limits } from "@holdfast/wire";
+import { WebSocketServer } from "ws";
+import type { WebSocket } from "ws";
+import type { Address } from "./address.js";
+import { closeServer, listenOn } from "./listening.js";
+import { dialHeader, processHeader } from "./outgoing-link.js";
+import { lanes } from "./peer-lanes.js";
+import type { Lane } from "./peer-lanes.js";
+import type { Logger } from "./ports.js";
+import { answerUpgrade, remoteOf } from "./upgrades.js";
+import { closeTimeoutMs } from "./web-socket.js";
+import type { WsServerOptions } from "./web-socket.js";
+
+export interface PeerAcceptorOptions {
+  readonly process: string;
+  readonly secret: string | null;
+  /** Sockets at once. Peers need two each; the rest is for links that are being replaced. */
+  readonly socketsMax: number;
+}
+
+export interface AcceptedCall {
+  readonly lane: Lane;
+  readonly process: string;
+  readonly dial: number;
+  readonly remote: string;
+}
+
+/** Time to send the request's head. */
+const headMs = 5_000;
+
+export class PeerAcceptor {
+  private readonly options: PeerAcceptorOptions;
+  private readonly server: Server;
+  private readonly sockets: WebSocketServer;
+  private readonly open = new Set<Duplex>();
+  private readonly logger: Logger;
+
+  /** `onCall` must attach its listeners at once. */
+  constructor(options: PeerAcceptorOptions, logger: Logger, onCall: (call: AcceptedCall, socket: WebSocket, raw: Socket) => void) {
+    this.options = options;
+    this.logger = logger;
+    this.sockets = createSocketServer(options.process);
+    this.server = createServer({ headersTimeout: headMs, requestTimeout: headMs, connectionsCheckingInterval: 1_000 }, (_, response) => {
+      response.writeHead(404, { "content-type": "text/plain", connection: "close" }).end("this port is for the cluster's nodes\n");
+    });
+    this.server.on("clientError", (_, socket) => socket.destroy());
+    this.server.on("upgrade", (request: IncomingMessage, socket: Socket, head: Buffer) => {
+      // Until ws takes the socket nobody else hears its errors, and an unheard one ends the process.
+      socket.on("error", () => socket.destroy());
+      const call = this.callFor(request);
+      if (typeof call === "number") return answerUpgrade(socket, call);
+      this.open.add(socket);
+      socket.once("close", () => this.open.delete(socket));
+      this.sockets.handleUpgrade(request, socket, head, (webSocket) => onCall(call, webSocket, socket));
+    });
+  }
+
+  listen(address: Address): Promise<number> {
+    return listenOn(this.server, address, "peers");
+  }
+
+  /** Stops accepting. Links that are open end by themselves, or are torn down. */
+  async close(): Promise<void> {
+    const closed = closeServer(this.server);
+    for (const socket of this.open) socket.destroy();
+    await closed;
+  }
+
+  private callFor(request: IncomingMessage): AcceptedCall | number {
+    const lane = lanes.find((each) => request.url === `/peer/${each}`);
+    const process = request.headers[processHeader];
+    const dial = Number(request.headers[dialHeader]);
+    if (lane === undefined) return 404;
+    // No page in a browser has any business here.
+    if (request.headers.origin !== undefined) return 403;
+    if (!this.isAuthorized(request.headers.authorization)) {
+      this.logger.warn({ remote: remoteOf(request) }, "a peer link without the cluster's secret was refused");
+      return 401;
+    }
+    if (typeof process !== "string" || !/^[0-9a-f]{32}$/.test(process) || !Number.isSafeInteger(dial)) return 400;
+    if (this.open.size >= this.options.socketsMax) return 503;
+    return { lane, process, dial, remote: remoteOf(request) };
+  }
+
+  private isAuthorized(authorization: string | undefined): boolean {
+    const { secret } = this.options;
+    if (secret === null) return true;
+    return timingSafeEqual(digest(authorization ?? ""), digest(`Bearer ${secret}`));
+  }
+}
+
+function createSocketServer(process: string): WebSocketServer {
+  const options: WsServerOptions = {
+    noServer: true,
+    clientTracking: false,
+    perMessageDeflate: false,
+    maxPayload: limits.peerFrameBytesMax,
+    maxFragments: limits.frameFragmentsMax,
+    maxBufferedChunks: limits.peerFrameChunksMax,
+    closeTimeout: closeTimeoutMs,
+    autoPong: false,
+  };
+  const server = new WebSocketServer(options);
+  server.on("headers", (headers) => headers.push(`${processHeader}: ${process}`));
+  return server;
+}
+
+function digest(text: string): Buffer {
+  return createHash("sha256").update(text).digest();
+}

@@ -1,0 +1,73 @@
+/** Who may be on the other end of a peer link. Pure: the links ask, and carry out the answer. */
+import type { Configuration, NodeId } from "@holdfast/raft";
+import { limits } from "@holdfast/wire";
+import type { PeerHello, PeerRefusalCode } from "@holdfast/wire";
+import type { PeerMemory } from "./peer-memory.js";
+
+/** The cluster as a formed node knows it; what it hands on to an unformed one. */
+export interface FormedFacts {
+  readonly clusterId: string;
+  /** Index of the log's first entry, for a node that begins with nothing. */
+  readonly firstIndex: number;
+  readonly configuration: Configuration;
+}
+
+export interface HelloJudge {
+  readonly self: NodeId;
+  /** The name in the configuration file. */
+  readonly cluster: string;
+  /** Ids in the configuration file. */
+  readonly fileIds: ReadonlySet<NodeId>;
+  readonly formed: FormedFacts | null;
+  readonly memory: PeerMemory;
+}
+
+export interface HelloRefusal {
+  readonly code: PeerRefusalCode;
+  /** A sentence for the refused side's log. */
+  readonly problem: string;
+}
+
+/** `expected`: whom this node dialled; null for a caller. `process`: the other process's random name. */
+export function judgeHello(judge: HelloJudge, hello: PeerHello, process: string, expected: NodeId | null): HelloRefusal | null {
+  const { self, formed } = judge;
+  if (hello.protocol !== limits.protocolVersion) {
+    return { code: "incompatible", problem: `${self} speaks peer protocol ${limits.protocolVersion}, not ${hello.protocol}` };
+  }
+  if (hello.cluster !== judge.cluster) {
+    return { code: "wrong_cluster", problem: `${self} belongs to cluster "${judge.cluster}", not "${hello.cluster}"` };
+  }
+  if (hello.to !== self) return { code: "wrong_address", problem: `this is ${self}, not ${hello.to}` };
+  if (expected !== null && hello.from !== expected) {
+    return { code: "wrong_address", problem: `${self} has called ${expected}, and ${hello.from} has answered` };
+  }
+  if (formed === null) {
+    // A formed caller judges this node by its configuration; here only the file can speak.
+    if (judge.fileIds.has(hello.from)) return memoryRefusal(judge, hello, process);
+    return { code: "unknown_node", problem: `${self}'s configuration file has no node ${hello.from}` };
+  }
+  if (hello.clusterId !== null && hello.clusterId !== formed.clusterId) {
+    return { code: "wrong_cluster", problem: `${self} belongs to cluster id ${formed.clusterId}, not ${hello.clusterId}` };
+  }
+  return memberRefusal(judge, formed, hello) ?? memoryRefusal(judge, hello, process);
+}
+
+function memberRefusal(judge: HelloJudge, formed: FormedFacts, hello: PeerHello): HelloRefusal | null {
+  const { voters, outgoing, learners, removed } = formed.configuration;
+  if (removed.includes(hello.from)) {
+    return { code: "unknown_node", problem: `${hello.from} was removed from this cluster, and an id never comes back` };
+  }
+  const members = [...voters, ...outgoing, ...learners].filter((member) => member.id === hello.from);
+  if (members.length === 0) return { code: "unknown_node", problem: `the cluster has no node ${hello.from}` };
+  if (members.some((member) => member.instance === hello.instance)) return null;
+  const known = members.map((member) => member.instance).join(", ");
+  return {
+    code: "wrong_instance",
+    problem: `the cluster knows ${hello.from} with another data directory (instance ${known}, not ${hello.instance}), says ${judge.self}`,
+  };
+}
+
+function memoryRefusal(judge: HelloJudge, hello: PeerHello, process: string): HelloRefusal | null {
+  const problem = judge.memory.problemWith(hello, process);
+  return problem === null ? null : { code: "old_copy", problem: `${hello.from}'s data directory is an old copy: ${problem}` };
+}

@@ -1,0 +1,276 @@
+/**
+ * The links to the other nodes, over websockets. Each node dials each other node twice (see peer-lanes.ts) and sends only on what it
+ * has dialled, so the death of a process is seen on both ends at once, and two sockets never compete for one direction.
+ */
+import { randomBytes } from "node:crypto";
+import type { Message, NodeId, Position, Random } from "@holdfast/raft";
+import { limits } from "@holdfast/wire";
+import type { PeerHello } from "@holdfast/wire";
+import type { Address } from "./address.js";
+import { CachedLookup } from "./cached-lookup.js";
+import { IncomingLink } from "./incoming-link.js";
+import type { FormedFrame, IncomingEvents } from "./incoming-link.js";
+import { PeerAcceptor } from "./peer-acceptor.js";
+import { judgeHello } from "./peer-hello.js";
+import type { FormedFacts, HelloRefusal } from "./peer-hello.js";
+import type { Lane } from "./peer-lanes.js";
+import { PeerMemory } from "./peer-memory.js";
+import type { PeerPromise } from "./peer-memory.js";
+import { Peer } from "./peer.js";
+import type { PeerOwner } from "./peer.js";
+import type { Clock, Logger, PeerEvents, PeerLinks, PeerRefusal, Timer } from "./ports.js";
+
+export interface PeerLinksOptions {
+  readonly self: {
+    readonly id: NodeId;
+    readonly instance: string;
+    readonly boot: number;
+    readonly listen: Address;
+  };
+  /** The cluster's name in the configuration file. */
+  readonly cluster: string;
+  /** The other nodes of the file, with their advertised "host:port". */
+  readonly peers: readonly { readonly id: NodeId; readonly address: string }[];
+  /** Null: none is asked for. */
+  readonly secret: string | null;
+  readonly electionTimeoutMs: number;
+  /** Bytes that wait in one data socket. */
+  readonly bufferedBytesMax: number;
+}
+
+/** What this directory held on its disk when the process started or was formed: later promises are this process's own. */
+export interface DurableFacts {
+  readonly term: number;
+  readonly last: Position;
+}
+
+export interface PeerLinksEvents extends PeerEvents {
+  /** A peer refuses this node. `isPeerFormed`: it knows the cluster's configuration, not only a file. */
+  onRefused(refusal: PeerRefusal, isPeerFormed: boolean): void;
+  /** A control link was made; `met()` may say more than before. */
+  onMet(): void;
+  onFormed(from: NodeId, frame: FormedFrame): void;
+}
+
+export interface PeerLinksParts {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+}
+
+/** A peer with which links stand in both directions. */
+export interface MetPeer {
+  readonly instance: string;
+  readonly clusterId: string | null;
+}
+
+export interface ServerPeerLinks extends PeerLinks {
+  /** Listens and begins to dial. Resolves with the port; rejects with a ListenError. */
+  start(): Promise<number>;
+  met(): ReadonlyMap<NodeId, MetPeer>;
+  /** This node is formed. Known peers get a new hello; unformed ones of the configuration are handed what they lack. */
+  becomeFormed(facts: FormedFacts, durable: DurableFacts): void;
+  notePromise(peer: NodeId, promise: PeerPromise): void;
+  figures(): { readonly links: number; readonly bufferedBytes: number };
+}
+
+export function createPeerLinks(options: PeerLinksOptions, parts: PeerLinksParts, events: PeerLinksEvents): ServerPeerLinks {
+  return new WebSocketPeerLinks(options, parts, events);
+}
+
+/** Silence of so many periods ends a link. Raft's timeouts don't rest on it: it only clears away what is half-open. */
+const quietPeriodsMax = 3;
+
+class WebSocketPeerLinks implements ServerPeerLinks, PeerOwner {
+  private readonly options: PeerLinksOptions;
+  private readonly parts: PeerLinksParts;
+  private readonly events: PeerLinksEvents;
+  private readonly memory = new PeerMemory();
+  private readonly process = randomBytes(16).toString("hex");
+  private readonly peers = new Map<NodeId, Peer>();
+  private readonly callers = new Set<IncomingLink>();
+  private readonly acceptor: PeerAcceptor;
+  private readonly fileIds: ReadonlySet<NodeId>;
+  private readonly told = new Map<NodeId, string>();
+  private formed: FormedFacts | null = null;
+  private durable: DurableFacts | null = null;
+  private sweepTimer: Timer | null = null;
+  private isClosed = false;
+
+  constructor(options: PeerLinksOptions, parts: PeerLinksParts, events: PeerLinksEvents) {
+    this.options = options;
+    this.parts = parts;
+    this.events = events;
+    this.fileIds = new Set([options.self.id, ...options.peers.map((peer) => peer.id)]);
+    const { process } = this;
+    const { secret, bufferedBytesMax } = options;
+    const handshakeMs = Math.min(Math.max(2 * options.electionTimeoutMs, 500), 3_000);
+    const peerParts = { ...parts, lookup: new CachedLookup(parts.clock) };
+    for (const { id, address } of options.peers) {
+      this.peers.set(id, new Peer({ id, address, process, secret, handshakeMs, bufferedBytesMax }, peerParts, this));
+    }
+    const socketsMax = 8 * options.peers.length + 16;
+    this.acceptor = new PeerAcceptor({ process, secret, socketsMax }, parts.logger, (call, socket, raw) => {
+      this.callers.add(new IncomingLink({ ...call, helloMs: 5_000 }, socket, raw, parts.clock, this.incomingEvents));
+    });
+  }
+
+  async start(): Promise<number> {
+    const port = await this.acceptor.listen(this.options.self.listen);
+    for (const peer of this.peers.values()) peer.dialAll();
+    this.armSweep();
+    return port;
+  }
+
+  send(to: NodeId, messages: readonly Message[]): void {
+    const peer = this.peers.get(to);
+    // Not before both are formed, and known to each other as members of one cluster.
+    if (peer !== undefined && this.isMember(peer.dialledHello)) peer.send(messages);
+  }
+
+  met(): ReadonlyMap<NodeId, MetPeer> {
+    const met = new Map<NodeId, MetPeer>();
+    for (const peer of this.peers.values()) {
+      const { dialledHello: dialled, callerHello: caller } = peer;
+      if (dialled === null || caller === null) continue;
+      // A restart in between: wait until both links speak of the same process.
+      if (dialled.instance !== caller.instance || dialled.clusterId !== caller.clusterId) continue;
+      met.set(peer.id, { instance: dialled.instance, clusterId: dialled.clusterId });
+    }
+    return met;
+  }
+
+  becomeFormed(facts: FormedFacts, durable: DurableFacts): void {
+    this.formed = facts;
+    this.durable = durable;
+    for (const peer of this.peers.values()) peer.renew();
+  }
+
+  notePromise(peer: NodeId, promise: PeerPromise): void {
+    this.memory.notePromise(peer, promise);
+  }
+
+  figures(): { readonly links: number; readonly bufferedBytes: number } {
+    let links = 0;
+    let bufferedBytes = 0;
+    for (const peer of this.peers.values()) {
+      links += peer.linkCount;
+      bufferedBytes += peer.bufferedBytes;
+    }
+    return { links, bufferedBytes };
+  }
+
+  async close(): Promise<void> {
+    this.isClosed = true;
+    this.sweepTimer?.cancel();
+    for (const peer of this.peers.values()) peer.close();
+    for (const caller of this.callers) caller.close();
+    // Goodbyes are flushed by then, or never.
+    const deadline = this.parts.clock.monotonicMs() + 500;
+    while (this.callers.size > 0 || this.hasOpenLink()) {
+      if (this.parts.clock.monotonicMs() >= deadline) break;
+      await new Promise<void>((resolve) => this.parts.clock.setTimer(5, resolve));
+    }
+    await this.acceptor.close();
+  }
+
+  // What the peers ask and tell.
+
+  hello(to: NodeId): PeerHello {
+    const { self, cluster } = this.options;
+    return {
+      kind: "hello",
+      protocol: limits.protocolVersion,
+      cluster,
+      from: self.id,
+      to,
+      instance: self.instance,
+      clusterId: this.formed?.clusterId ?? null,
+      boot: self.boot,
+      term: this.durable?.term ?? null,
+      last: this.durable?.last ?? null,
+    };
+  }
+
+  judge(hello: PeerHello, process: string, expected: NodeId | null): HelloRefusal | null {
+    const { options, fileIds, formed, memory } = this;
+    const refusal = judgeHello({ self: options.self.id, cluster: options.cluster, fileIds, formed, memory }, hello, process, expected);
+    if (refusal === null) this.memory.noteHello(hello, process);
+    else this.tell(hello.from, `refused ${hello.from}: ${refusal.problem}`, { peer: hello.from, code: refusal.code });
+    return refusal;
+  }
+
+  onLink(peer: Peer, lane: Lane, direction: "out" | "in", hello: PeerHello): void {
+    this.told.delete(peer.id);
+    if (lane === "control") this.parts.logger.info({ peer: peer.id, direction, boot: hello.boot }, "linked");
+    const { formed } = this;
+    if (formed !== null && hello.clusterId === null && lane === "control" && direction === "out") {
+      this.parts.logger.info({ peer: peer.id }, "handing the first configuration on");
+      peer.sendFrame({ kind: "formed", ...formed });
+    }
+    if (this.isMember(hello)) this.events.onPeerReset(peer.id);
+    if (lane === "control") this.events.onMet();
+  }
+
+  onRefused(from: NodeId, refusal: HelloRefusal, hello: PeerHello | null): void {
+    this.tell(from, `${from} refuses this node: ${refusal.problem}`, { peer: from, code: refusal.code });
+    this.events.onRefused({ from, ...refusal }, hello !== null && hello.clusterId !== null);
+  }
+
+  onGone(peer: NodeId): void {
+    this.parts.logger.warn({ peer }, `${peer}'s process is gone`);
+    if (this.formed !== null) this.events.onPeerGone(peer);
+  }
+
+  // Calls from peers.
+
+  private readonly incomingEvents: IncomingEvents = {
+    hello: (to) => this.hello(to),
+    judge: (hello, process) => this.judge(hello, process, null),
+    onAccepted: (link, hello) => {
+      const peer = this.peers.get(hello.from);
+      // A member that this node's file doesn't have: it may listen to us, but there is no address to call it back.
+      return peer !== undefined && !this.isClosed && peer.onIncoming(link, hello);
+    },
+    onRefused: (_, refusal, hello) => this.onRefused(hello.from, refusal, hello),
+    onMessages: (link, hello, messages) => {
+      const peer = this.peers.get(hello.from);
+      if (peer === undefined || !peer.isCurrent(link) || !this.isMember(hello)) return;
+      for (const message of messages) this.memory.noteMessage(hello.from, message);
+      this.events.onMessages(hello.from, messages);
+    },
+    onFormed: (link, hello, frame) => {
+      if (this.peers.get(hello.from)?.isCurrent(link) === true && this.formed === null) this.events.onFormed(hello.from, frame);
+    },
+    onClosed: (link, hello, saidGoodbye, problem) => {
+      this.callers.delete(link);
+      if (hello === null) this.parts.logger.debug({ remote: link.options.remote, reason: problem }, "a caller left without a hello");
+      else this.peers.get(hello.from)?.onIncomingClosed(link, saidGoodbye, problem);
+    },
+  };
+
+  /** Raft's messages pass only between two nodes that are formed into one cluster. */
+  private isMember(hello: PeerHello | null): boolean {
+    return hello !== null && this.formed !== null && hello.clusterId === this.formed.clusterId;
+  }
+
+  private hasOpenLink(): boolean {
+    for (const peer of this.peers.values()) if (!peer.isDown) return true;
+    return false;
+  }
+
+  private armSweep(): void {
+    const periodMs = Math.min(Math.max(this.options.electionTimeoutMs, 250), 2_000);
+    this.sweepTimer = this.parts.clock.setTimer(periodMs, () => {
+      for (const peer of this.peers.values()) peer.sweep(quietPeriodsMax);
+      this.armSweep();
+    });
+  }
+
+  /** A refusal repeats with every dial; the log has it once. */
+  private tell(peer: NodeId, text: string, facts: object): void {
+    if (this.told.get(peer) === text) return;
+    this.told.set(peer, text);
+    this.parts.logger.error(facts, text);
+  }
+}

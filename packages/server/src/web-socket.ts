@@ -1,0 +1,118 @@
+/** What every websocket of ours needs, on either side (the rules for ws are measured: each stands where it is kept). */
+import type { Socket } from "node:net";
+import type { ClientOptions, ServerOptions, WebSocket } from "ws";
+import type { Lookup } from "./cached-lookup.js";
+import type { Clock, Timer } from "./ports.js";
+
+/** Options that ws has and its types lack. */
+export interface WsLimits {
+  /** Pieces of one message: a flood of tiny fragments is cut off here. */
+  readonly maxFragments: number;
+  readonly maxBufferedChunks: number;
+  /** Milliseconds that a close waits for the other side; ws holds a timer for it that keeps the process alive. */
+  readonly closeTimeout: number;
+  /** Answers to pings. Off between peers: both ends ping, and any byte is a sign of life. */
+  readonly autoPong: boolean;
+}
+
+export type WsServerOptions = ServerOptions & WsLimits;
+/** `lookup` goes through to net.connect. */
+export type WsClientOptions = ClientOptions & WsLimits & { readonly lookup: Lookup };
+
+export const closeTimeoutMs = 1_000;
+/** An orderly close gets so long; then the socket is torn down. */
+const closeGraceMs = 500;
+
+export interface SocketEvents {
+  /** One binary message. */
+  onMessage(bytes: Uint8Array): void;
+  /** Once; nothing comes after it. `problem`: what broke it, or null after an orderly close. */
+  onClosed(problem: string | null): void;
+}
+
+/**
+ * An open websocket. Sends are gated on OPEN (a send while connecting throws, after a close it vanishes without a word), always with
+ * a callback; errors are heard from the first tick on; a close that hangs is cut short.
+ */
+export class GuardedSocket {
+  private readonly socket: WebSocket;
+  private readonly raw: Socket;
+  private readonly clock: Clock;
+  private graceTimer: Timer | null = null;
+  private problem: string | null = null;
+  private bytesSeen: number;
+  private quietSweeps = 0;
+  private isOver = false;
+  private isListening = true;
+
+  /** `raw` is the TCP socket below: its count of bytes read is the only sign of life that a half-read message gives. */
+  constructor(socket: WebSocket, raw: Socket, clock: Clock, events: SocketEvents) {
+    this.socket = socket;
+    this.raw = raw;
+    this.clock = clock;
+    this.bytesSeen = raw.bytesRead;
+    socket.on("error", (error) => {
+      this.problem ??= error.message;
+    });
+    socket.on("message", (data, isBinary) => {
+      if (!this.isListening) return;
+      if (!isBinary) return this.close(1003, "binary messages only");
+      events.onMessage(data as Buffer);
+    });
+    socket.on("close", (code) => {
+      this.graceTimer?.cancel();
+      this.isOver = true;
+      this.isListening = false;
+      events.onClosed(this.problem ?? (code === 1006 ? "closed without a closing handshake" : null));
+    });
+  }
+
+  get isOpen(): boolean {
+    return !this.isOver && this.socket.readyState === this.socket.OPEN;
+  }
+
+  /** Bytes that were sent and have not reached the kernel. */
+  get bufferedBytes(): number {
+    return this.socket.bufferedAmount;
+  }
+
+  /** False when the socket is not open any more. */
+  send(bytes: Uint8Array): boolean {
+    if (!this.isOpen) return false;
+    this.socket.send(bytes, ignoreSendError);
+    return true;
+  }
+
+  ping(): void {
+    if (this.isOpen) this.socket.ping(undefined, undefined, ignoreSendError);
+  }
+
+  /** How many sweeps in a row have found no byte from the other side, this one included. Counted, not timed: a stall of ours is one sweep. */
+  sweep(): number {
+    const { bytesRead } = this.raw;
+    this.quietSweeps = bytesRead === this.bytesSeen ? this.quietSweeps + 1 : 0;
+    this.bytesSeen = bytesRead;
+    return this.quietSweeps;
+  }
+
+  /** Sends what is queued, says why, and closes within half a second. Nothing more is read, unless `isListening`. */
+  close(code: number, reason: string, isListening = false): void {
+    if (!this.isOpen) return;
+    this.isOver = true;
+    this.isListening = isListening;
+    this.problem ??= reason;
+    this.socket.close(code, reason);
+    this.graceTimer = this.clock.setTimer(closeGraceMs, () => this.socket.terminate());
+  }
+
+  /** At once; what is queued is lost. */
+  terminate(problem: string): void {
+    this.problem ??= problem;
+    this.isOver = true;
+    this.isListening = false;
+    this.socket.terminate();
+  }
+}
+
+/** The close event follows and says it; a send error by itself is no news. */
+function ignoreSendError(): void {}
