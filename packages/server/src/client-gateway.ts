@@ -39,6 +39,12 @@ export interface GatewayHost {
   enqueue(connection: ClientConnection, messages: readonly ClientMessage[]): void;
 }
 
+interface ConnectionState {
+  greeted: boolean;
+  /** Queries, forced releases and transfers that wait for their answers. */
+  openQueries: number;
+}
+
 type SessionCommand = Extract<Command, { readonly session: SessionId; readonly request: number; readonly settled: number }>;
 
 interface PendingForce {
@@ -50,7 +56,7 @@ interface PendingForce {
 }
 
 export class ClientGateway implements ClientEvents {
-  private readonly connections = new Map<ClientConnection, { greeted: boolean }>();
+  private readonly connections = new Map<ClientConnection, ConnectionState>();
   private readonly owners = new SessionOwners();
   /** openSession's that are proposed: which connection asked, by key. */
   private readonly opening = new Map<string, ClientConnection>();
@@ -70,7 +76,7 @@ export class ClientGateway implements ClientEvents {
   }
 
   onOpened(connection: ClientConnection): void {
-    this.connections.set(connection, { greeted: false });
+    this.connections.set(connection, { greeted: false, openQueries: 0 });
   }
 
   onMessages(connection: ClientConnection, messages: readonly ClientMessage[]): void {
@@ -139,12 +145,15 @@ export class ClientGateway implements ClientEvents {
     if (!wasLeader) return;
     this.owners.clear();
     this.opening.clear();
-    for (const { connection, id } of this.forces.splice(0)) this.refuseQuery(connection, id, { code: "unknown_outcome" });
+    for (const { connection, id } of this.forces.splice(0)) {
+      this.endQuery(connection);
+      this.refuseQuery(connection, id, { code: "unknown_outcome" });
+    }
   }
 
   private onHello(
     connection: ClientConnection,
-    state: { greeted: boolean },
+    state: ConnectionState,
     hello: Extract<ClientMessage, { kind: "hello" }>,
   ): void {
     const { host } = this;
@@ -213,11 +222,16 @@ export class ClientGateway implements ClientEvents {
     };
     if (invalid !== null) refuse(invalid);
     else if (!this.host.isLeader) refuse(this.notLeader());
-    else if (this.host.machine.sessionCount + this.opening.size >= this.options.sessionsMax) refuse({ code: "overloaded" });
+    else if (this.isFullFor(connection)) refuse({ code: "overloaded" });
     else {
       this.opening.set(key, connection);
       this.host.proposePayload(payload, false, refuse);
     }
+  }
+
+  private isFullFor(connection: ClientConnection): boolean {
+    if (this.host.machine.sessionCount + this.opening.size >= this.options.sessionsMax) return true;
+    return this.owners.countOf(connection) >= limits.sessionsPerConnectionMax;
   }
 
   private onSessionCommand(connection: ClientConnection, command: SessionCommand, payload: Uint8Array): void {
@@ -250,6 +264,10 @@ export class ClientGateway implements ClientEvents {
   private onResume(connection: ClientConnection, session: SessionId, key: string): void {
     if (!this.host.isLeader) {
       this.refuseSession(connection, session, this.notLeader());
+      return;
+    }
+    if (this.owners.countOf(connection) >= limits.sessionsPerConnectionMax) {
+      this.refuseSession(connection, session, { code: "overloaded" });
       return;
     }
     this.owners.beginResume(session, key, connection);
@@ -311,14 +329,36 @@ export class ClientGateway implements ClientEvents {
       connection.send({ kind: "answer", id, result: { kind: "status", status: this.host.status() } });
       return;
     }
+    if (!this.admitsQuery(connection, id)) return;
+    this.host.gather(
+      () => {
+        this.endQuery(connection);
+        connection.send({ kind: "answer", id, result: this.answerTo(query) });
+      },
+      () => {
+        this.endQuery(connection);
+        this.refuseQuery(connection, id, this.notLeader());
+      },
+    );
+  }
+
+  private admitsQuery(connection: ClientConnection, id: number): boolean {
     if (!this.host.isLeader) {
       this.refuseQuery(connection, id, this.notLeader());
-      return;
+      return false;
     }
-    this.host.gather(
-      () => connection.send({ kind: "answer", id, result: this.answerTo(query) }),
-      () => this.refuseQuery(connection, id, this.notLeader()),
-    );
+    const state = this.connections.get(connection);
+    if (state === undefined || state.openQueries >= limits.queriesPerConnectionMax) {
+      this.refuseQuery(connection, id, { code: "overloaded" });
+      return false;
+    }
+    state.openQueries += 1;
+    return true;
+  }
+
+  private endQuery(connection: ClientConnection): void {
+    const state = this.connections.get(connection);
+    if (state !== undefined) state.openQueries -= 1;
   }
 
   private answerTo(query: Exclude<Query, { kind: "status" }>): QueryResult {
@@ -345,30 +385,28 @@ export class ClientGateway implements ClientEvents {
 
   private onForceRelease(connection: ClientConnection, message: Extract<ClientMessage, { kind: "forceRelease" }>): void {
     const { id, name, token, principal, lockDelayMs } = message;
-    if (!this.host.isLeader) {
-      this.refuseQuery(connection, id, this.notLeader());
-      return;
-    }
+    if (!this.admitsQuery(connection, id)) return;
     const pending: PendingForce = { connection, id, name, token, principal };
     this.forces.push(pending);
     this.logger.warn({ lock: name, token, principal, remote: connection.remote }, "forced release asked for");
     this.host.proposeForced({ kind: "forceRelease", name, token, principal, lockDelayMs }, (refusal) => {
       this.forces.splice(this.forces.indexOf(pending), 1);
+      this.endQuery(connection);
       this.refuseQuery(connection, id, refusal);
     });
   }
 
   private onTransfer(connection: ClientConnection, id: number, to: string | null): void {
-    if (!this.host.isLeader) {
-      this.refuseQuery(connection, id, this.notLeader());
-      return;
-    }
     if (to !== null && !this.host.nodes.some((node) => node.id === to)) {
       const problem = `no node of this cluster has the id ${to}`;
       this.refuseQuery(connection, id, { code: "invalid_argument", argument: "to", problem });
       return;
     }
-    this.host.transfer(to, (leader) => connection.send({ kind: "transferred", id, leader }));
+    if (!this.admitsQuery(connection, id)) return;
+    this.host.transfer(to, (leader) => {
+      this.endQuery(connection);
+      connection.send({ kind: "transferred", id, leader });
+    });
   }
 
   private onEffect(index: number, effect: Effect): void {
@@ -417,7 +455,9 @@ export class ClientGateway implements ClientEvents {
     if (ended > 0) this.logger.warn({ lock: name, token, principal, ended }, "hold ended by force");
     const at = this.forces.findIndex((one) => one.name === name && one.token === token && one.principal === principal);
     const [pending] = at < 0 ? [] : this.forces.splice(at, 1);
-    pending?.connection.send({ kind: "forced", id: pending.id, ended, holders: holders.length });
+    if (pending === undefined) return;
+    this.endQuery(pending.connection);
+    pending.connection.send({ kind: "forced", id: pending.id, ended, holders: holders.length });
   }
 
   private notLeader(): Refusal {

@@ -8,7 +8,7 @@
  * - silence is counted only as heard out on this leader's own lease clock, each eighth once;
  * - an expiry is proposed only when the log says eight eighths, and after a quorum round that began after the deadline.
  */
-import type { Command, Effect, LockMachine, SessionId } from "@holdfast/lock";
+import type { Command, Effect, SessionId } from "@holdfast/lock";
 import { DeadlineHeap } from "./deadline-heap.js";
 
 /** What the keeper asks of the host. Proposals are reserved ones, bound to the current term. */
@@ -18,6 +18,13 @@ export interface LeaseKeeperHost {
   /** One of the two runs after a quorum round that begins now or later, and after its index is applied. */
   gather(onReady: () => void, onFailed: () => void): void;
   acknowledge(session: SessionId, number: number): void;
+}
+
+/** What a new leader takes its clocks from: the lock machine as of its own no-op. */
+export interface LeaseSource {
+  sessions(): Iterable<{ readonly id: SessionId; readonly ttlMs: number; readonly silence: number }>;
+  delays(): Iterable<{ readonly name: string; readonly index: number; readonly delayMs: number }>;
+  timedHolds(): Iterable<{ readonly session: SessionId; readonly of: number; readonly token: number; readonly maxHoldMs: number }>;
 }
 
 /** Ids in one entry: bounds the time of one apply. */
@@ -65,10 +72,14 @@ class Lease {
     return count;
   }
 
-  /** When the next eighth is due. The first wait is longer for a session that was heard: live ones are hardly ever counted. */
+  /**
+   * When the next eighth is due. The first wait is longer for a session that was heard: live ones are hardly ever counted. With all
+   * eighths in the log nothing more is waited for, unless a keepalive came since.
+   */
   get nextDueAt(): number {
-    const first = this.isHeard ? 4 : 1;
-    return this.heardAt + Math.max(first, this.credited + 1) * this.unitMs;
+    const isCounted = this.logged >= 8;
+    const eighths = isCounted ? this.credited : this.credited + 1;
+    return this.heardAt + Math.max(this.isHeard ? 4 : 1 - Number(isCounted), eighths) * this.unitMs;
   }
 }
 
@@ -100,7 +111,7 @@ export class LeaseKeeper {
   }
 
   /** The leader's own no-op is applied: its clocks begin, for every session anew. */
-  start(machine: LockMachine, nowMs: number): void {
+  start(machine: LeaseSource, nowMs: number): void {
     this.stop();
     this.isServing = true;
     const now = this.leaseTime(nowMs);

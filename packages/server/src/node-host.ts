@@ -141,6 +141,11 @@ export class NodeHost implements PeerEvents {
     };
   }
 
+  /** A hash of the lock machine: equal on all nodes at equal lastApplied. Costs a walk over all of it. */
+  stateHash(): string {
+    return String(this.applier.machine.stateHash());
+  }
+
   /** Ready: it knows a leader and has applied what it knows to be committed. */
   health(): { readonly isLive: boolean; readonly isReady: boolean; readonly problem: string | null } {
     if (this.isStopped) return { isLive: false, isReady: false, problem: "the node is stopping" };

@@ -58,6 +58,7 @@ export class Persister {
   }
 
   enqueue(output: Output): void {
+    if (this.failed) return;
     const writes = hasWrite(output);
     if (!writes && this.isIdle) {
       // Nothing is in flight that an acknowledgement could rest on: it may go now.
@@ -70,12 +71,12 @@ export class Persister {
 
   /** A chunk of the snapshot that this node takes itself. */
   enqueueOwnChunk(chunk: IncomingChunk): void {
-    this.push({ kind: "ownChunk", chunk });
+    if (!this.failed) this.push({ kind: "ownChunk", chunk });
   }
 
   /** Entries up to here are covered by a complete snapshot. */
   enqueueRemoval(through: Index): void {
-    this.push({ kind: "remove", through });
+    if (!this.failed) this.push({ kind: "remove", through });
   }
 
   /** Resolves when all that was queued is durable (or the disk has failed). */
@@ -85,7 +86,6 @@ export class Persister {
   }
 
   private push(item: Item): void {
-    if (this.failed) return;
     this.queue.push(item);
     if (!this.writing) this.writeNext();
   }

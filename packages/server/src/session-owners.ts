@@ -25,6 +25,11 @@ export class SessionOwners {
     return this.owners.get(session) === connection ? "owner" : "other";
   }
 
+  /** Sessions that this connection owns or is resuming. */
+  countOf(connection: ClientConnection): number {
+    return (this.sessionsOf.get(connection)?.size ?? 0) + (this.resumes.get(connection)?.size ?? 0);
+  }
+
   /** Returns the connection that owned the session before, if it was another one. */
   own(session: SessionId, connection: ClientConnection): ClientConnection | null {
     const former = this.owners.get(session) ?? null;

@@ -3,7 +3,7 @@
  * log is durable up to its index: otherwise a crash would leave a state that the log can't explain.
  */
 import { SnapshotLoader } from "@holdfast/lock";
-import type { LockMachine, SnapshotCursor } from "@holdfast/lock";
+import type { LockMachine, SnapshotCursor, SnapshotPiece } from "@holdfast/lock";
 import type { IncomingChunk, Index, LogBase } from "@holdfast/raft";
 import { decodeSnapshotPiece, encodeSnapshotPiece } from "@holdfast/wire";
 
@@ -19,8 +19,9 @@ const recordsPerPiece = 1_000;
 interface Taking {
   readonly base: LogBase;
   readonly cursor: SnapshotCursor;
-  /** The piece after the one being written: the last one must say that it is. */
-  following: readonly unknown[] | null;
+  /** The piece to write next, and the one after it: null when there is none, for the last one must say that it is; undefined: not asked for yet. */
+  piece: readonly unknown[];
+  following: readonly unknown[] | null | undefined;
   chunk: number;
   isWriting: boolean;
 }
@@ -50,7 +51,7 @@ export class SnapshotKeeper {
 
   begin(machine: LockMachine, base: LogBase): void {
     const cursor = machine.beginSnapshot();
-    this.taking = { base, cursor, following: cursor.next(recordsPerPiece), chunk: 0, isWriting: false };
+    this.taking = { base, cursor, piece: cursor.next(recordsPerPiece) ?? [], following: undefined, chunk: 0, isWriting: false };
     this.entries = 0;
     this.bytes = 0;
   }
@@ -59,13 +60,13 @@ export class SnapshotKeeper {
   next(persistedIndex: Index): IncomingChunk | null {
     const { taking } = this;
     if (taking === null || taking.isWriting) return null;
-    const piece = taking.following ?? [];
-    const following = taking.following === null ? null : taking.cursor.next(recordsPerPiece);
+    if (taking.following === undefined) taking.following = taking.cursor.next(recordsPerPiece);
+    const { base, chunk, piece, following } = taking;
     const done = following === null;
-    if (done && persistedIndex < taking.base.position.index) return this.postpone(taking, piece);
-    taking.following = following;
+    if (done && persistedIndex < base.position.index) return null;
+    taking.piece = following ?? [];
+    taking.following = undefined;
     taking.isWriting = true;
-    const { base, chunk } = taking;
     taking.chunk += 1;
     return { base, chunk, bytes: encodeSnapshotPiece(piece), done };
   }
@@ -85,12 +86,6 @@ export class SnapshotKeeper {
     this.taking?.cursor.close();
     this.taking = null;
   }
-
-  /** The cursor is at its end: keep the last piece for the next try. */
-  private postpone(taking: Taking, piece: readonly unknown[]): null {
-    taking.following = piece;
-    return null;
-  }
 }
 
 /** Builds a lock machine out of a received snapshot's chunks, as they come. */
@@ -108,7 +103,8 @@ export class SnapshotReceiver {
     }
     if (this.loader === null || this.base === null || !isSameBase(this.base, chunk.base)) return;
     if (chunk.chunk !== this.expected) return;
-    this.loader.push(decodeSnapshotPiece(chunk.bytes));
+    // The loader checks the shape of every record.
+    this.loader.push(decodeSnapshotPiece(chunk.bytes) as SnapshotPiece);
     this.expected += 1;
   }
 

@@ -1,0 +1,251 @@
+/** Real node hosts over a virtual clock, network and disk. One process each, which can be paused, cut off, killed and started again. */
+import { LockMachine, SnapshotLoader } from "@holdfast/lock";
+import type { SnapshotPiece } from "@holdfast/lock";
+import type { Configuration, Index, LogBase, Message, NodeId, Term } from "@holdfast/raft";
+import type { ClientMessage, ServerMessage } from "@holdfast/wire";
+import { decodeClientFrame, decodePeerFrame, decodeServerFrame, decodeSnapshotPiece, encodeClientFrame } from "@holdfast/wire";
+import { encodePeerFrame, encodeServerFrame, entryCodec } from "@holdfast/wire";
+import { NodeHost } from "../../src/node-host.js";
+import type { NodeHostOptions, StopReason } from "../../src/node-host-types.js";
+import type { ClientConnection, Logger } from "../../src/ports.js";
+import { MemoryDisk } from "./memory-disk.js";
+import { ProcessClock, VirtualClock } from "./virtual-clock.js";
+
+const silent: Logger = { debug() {}, info() {}, warn() {}, error() {} };
+
+export const electionTimeoutMs = 500;
+const networkMs = 1;
+
+/** A small seeded generator (mulberry32). */
+export function seededRandom(seed: number): { integer(below: number): number } {
+  let state = seed >>> 0;
+  return {
+    integer(below) {
+      state = (state + 0x6d2b79f5) >>> 0;
+      let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+      mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+      return ((mixed ^ (mixed >>> 14)) >>> 0) % below;
+    },
+  };
+}
+
+export interface ClusterOptions {
+  readonly nodes?: number;
+  readonly seed?: number;
+  readonly snapshotEntries?: number;
+  readonly uncommittedBytesMax?: number;
+}
+
+export class VirtualNode {
+  readonly id: NodeId;
+  readonly disk: MemoryDisk;
+  clock: ProcessClock;
+  host: NodeHost | null = null;
+  stopped: StopReason | null = null;
+
+  constructor(id: NodeId, disk: MemoryDisk, clock: ProcessClock) {
+    this.id = id;
+    this.disk = disk;
+    this.clock = clock;
+  }
+}
+
+export class VirtualCluster {
+  readonly clock: VirtualClock = new VirtualClock();
+  readonly nodes: VirtualNode[];
+  /** Directed links that drop everything: "n1>n2". */
+  readonly cuts: Set<string> = new Set();
+  readonly errors: string[] = [];
+  private readonly options: ClusterOptions;
+  private readonly configuration: Configuration;
+  private clientIds = 0;
+
+  constructor(options: ClusterOptions = {}) {
+    this.options = options;
+    const ids = Array.from({ length: options.nodes ?? 3 }, (_, at) => `n${at + 1}`);
+    const voters = ids.map((id) => ({ id, instance: `instance-${id}`, peer: `${id}:7201`, client: `${id}:7101` }));
+    this.configuration = { voters, outgoing: [], learners: [], removed: [] };
+    const base: LogBase = { position: { term: 0 as Term, index: 0 as Index }, chain: 0, configuration: this.configuration };
+    this.nodes = ids.map((id) => new VirtualNode(id, new MemoryDisk(base), new ProcessClock(this.clock)));
+    for (const node of this.nodes) this.start(node);
+  }
+
+  node(id: NodeId): VirtualNode {
+    return this.nodes.find((node) => node.id === id) as VirtualNode;
+  }
+
+  start(node: VirtualNode): void {
+    node.clock = new ProcessClock(this.clock);
+    node.stopped = null;
+    const { clock } = node;
+    const seed = (this.options.seed ?? 1) * 31 + Number(node.id.slice(1)) + this.clock.nowMs;
+    const host = new NodeHost(this.hostOptions(node.id), {
+      clock,
+      random: seededRandom(seed),
+      codec: entryCodec,
+      store: node.disk.open(clock),
+      restored: node.disk.restored(),
+      machine: machineFrom(node.disk),
+      links: {
+        send: (to, messages) => this.deliver(node, to, messages),
+        close: async () => {},
+        notePromise: () => {},
+      },
+      logger: { ...silent, error: (_, text) => this.errors.push(`${node.id}: ${text}`) },
+      metrics: { observeFsync() {}, noteEffects() {}, noteRole() {} },
+    });
+    node.host = host;
+    void host.stopped.then((reason) => {
+      node.stopped = reason;
+      if (reason.kind === "internal") this.errors.push(`${node.id}: ${String((reason.error as Error)?.stack ?? reason.error)}`);
+    });
+    host.start();
+    for (const other of this.nodes) if (other !== node) other.host?.onPeerReset(node.id);
+  }
+
+  /** The process dies: what was not synced is gone. With `noticed`, its peers see the closed sockets and the refused reconnect. */
+  kill(node: VirtualNode, noticed = true): void {
+    node.clock.kill();
+    node.host = null;
+    if (!noticed) return;
+    for (const other of this.nodes) {
+      if (other !== node && other.host !== null) other.clock.deliver(() => other.host?.onPeerGone(node.id));
+    }
+  }
+
+  /** Cuts the node from all others, both ways. */
+  isolate(node: VirtualNode): void {
+    for (const other of this.nodes) {
+      if (other === node) continue;
+      this.cuts.add(`${node.id}>${other.id}`);
+      this.cuts.add(`${other.id}>${node.id}`);
+    }
+  }
+
+  heal(): void {
+    this.cuts.clear();
+    for (const node of this.nodes) for (const other of this.nodes) if (node !== other) node.host?.onPeerReset(other.id);
+  }
+
+  /** Those that say they lead and serve. */
+  leaders(): VirtualNode[] {
+    return this.nodes.filter((node) => node.host !== null && node.host.status().role === "leader");
+  }
+
+  async leader(limitMs = 10 * electionTimeoutMs): Promise<VirtualNode> {
+    const followed = (): VirtualNode | undefined => {
+      const running = this.nodes.filter((node) => node.host !== null && !node.clock.isPaused);
+      return this.leaders().find((leader) => {
+        const state = leader.host?.status();
+        const followers = running.filter((node) => node.host?.status().leader === leader.id && node.host.status().term === state?.term);
+        return state !== undefined && state.commitIndex > 0 && followers.length > this.nodes.length / 2;
+      });
+    };
+    await this.clock.until("a leader", () => followed() !== undefined, limitMs);
+    return followed() as VirtualNode;
+  }
+
+  client(node: VirtualNode): VirtualClient {
+    this.clientIds += 1;
+    const client = new VirtualClient(this.clientIds, node, this.clock);
+    node.host?.gateway.onOpened(client);
+    client.sendAll({ kind: "hello", protocol: 1, features: [], clusterId: null, seenIndex: 0, info: "" });
+    return client;
+  }
+
+  private deliver(from: VirtualNode, to: NodeId, messages: readonly Message[]): void {
+    if (this.cuts.has(`${from.id}>${to}`)) return;
+    // Through the real codec: what can't be encoded can't be sent.
+    const bytes = encodePeerFrame({ kind: "raft", messages });
+    this.clock.after(networkMs, () => {
+      if (this.cuts.has(`${from.id}>${to}`)) return;
+      const node = this.node(to);
+      const frame = decodePeerFrame(bytes);
+      if (frame.kind !== "raft") throw new Error("not a raft frame");
+      const { host } = node;
+      node.clock.deliver(() => {
+        if (node.host === host) host?.onMessages(from.id, frame.messages);
+      });
+    });
+  }
+
+  private hostOptions(id: NodeId): NodeHostOptions {
+    return {
+      clusterId: "c".repeat(32),
+      raft: {
+        id,
+        electionTimeoutMsMin: electionTimeoutMs,
+        heartbeatMs: 100,
+        diskStallMs: 1_000,
+        limits: {
+          uncommittedBytesMax: this.options.uncommittedBytesMax ?? 1_000_000,
+          reservedBytesMax: 100_000,
+          appendsInFlightMax: 8,
+          appendBytesMax: 65_536,
+          appendEntriesMax: 256,
+          committedBytesPerOutputMax: 65_536,
+          trailingEntriesMax: 10,
+        },
+      },
+      gateway: { nodeId: id, version: "0", ttlMsMin: 2_000, ttlMsMax: 3_600_000, sessionsMax: 10_000 },
+      snapshots: { snapshotEntries: this.options.snapshotEntries ?? 100_000, snapshotBytes: 1 << 26 },
+      writeBytesMax: 1 << 20,
+    };
+  }
+}
+
+function machineFrom(disk: MemoryDisk): LockMachine {
+  if (disk.snapshot === null) return new LockMachine();
+  const loader = new SnapshotLoader();
+  for (const bytes of disk.chunks) loader.push(decodeSnapshotPiece(bytes) as SnapshotPiece);
+  return loader.finish();
+}
+
+/** A client's connection, as a node sees it, and what it was told. */
+export class VirtualClient implements ClientConnection {
+  readonly id: number;
+  readonly remote = "virtual:0";
+  readonly received: ServerMessage[] = [];
+  closed: string | null = null;
+  private readonly node: VirtualNode;
+  private readonly clock: VirtualClock;
+
+  constructor(id: number, node: VirtualNode, clock: VirtualClock) {
+    this.id = id;
+    this.node = node;
+    this.clock = clock;
+  }
+
+  send(message: ServerMessage): void {
+    const [decoded] = decodeServerFrame(encodeServerFrame([message]));
+    this.clock.after(networkMs, () => this.received.push(decoded as ServerMessage));
+  }
+
+  close(code: number, reason: string): void {
+    this.closed = `${code} ${reason}`;
+  }
+
+  sendAll(...messages: ClientMessage[]): void {
+    const { host } = this.node;
+    const decoded = decodeClientFrame(encodeClientFrame(messages));
+    this.clock.after(networkMs, () => {
+      this.node.clock.deliver(() => {
+        if (this.node.host === host) host?.gateway.onMessages(this, decoded);
+      });
+    });
+  }
+
+  /** The first message of that kind that `test` accepts, when it comes. */
+  async expect<K extends ServerMessage["kind"]>(
+    kind: K,
+    test: (message: Extract<ServerMessage, { kind: K }>) => boolean = () => true,
+    limitMs = 20_000,
+  ): Promise<Extract<ServerMessage, { kind: K }>> {
+    const find = (): Extract<ServerMessage, { kind: K }> | undefined =>
+      this.received.find((message): message is Extract<ServerMessage, { kind: K }> => {
+        return message.kind === kind && test(message as Extract<ServerMessage, { kind: K }>);
+      });
+    await this.clock.until(`a client hears ${kind}`, () => find() !== undefined, limitMs);
+    return find() as Extract<ServerMessage, { kind: K }>;
+  }
+}
