@@ -3,7 +3,7 @@ import type { LockMachine } from "@holdfast/lock";
 import type { EntryCodec, NodeId, Position, RaftOptions, Random, Restored, RoleName } from "@holdfast/raft";
 import type { Store } from "@holdfast/storage";
 import type { Effect } from "@holdfast/lock";
-import type { GatewayOptions } from "./client-gateway.js";
+import type { GatewayOptions } from "./gateway-host.js";
 import type { Clock, Logger, PeerLinks } from "./ports.js";
 import type { SnapshotOptions } from "./snapshot-keeper.js";
 

@@ -9,13 +9,15 @@ import { encodeCommand } from "@holdfast/wire";
 import type { ClientMessage, NodeAddress, NodeStatus, Refusal } from "@holdfast/wire";
 import { Applier } from "./applier.js";
 import { ClientGateway } from "./client-gateway.js";
-import type { GatewayHost } from "./client-gateway.js";
+import type { GatewayHost } from "./gateway-host.js";
 import { LeaseKeeper } from "./lease-keeper.js";
 import type { NodeHostOptions, NodeHostParts, StopReason } from "./node-host-types.js";
 import { Persister } from "./persister.js";
-import type { ClientConnection, PeerEvents, Timer } from "./ports.js";
+import type { ClientConnection, PeerEvents } from "./ports.js";
 import { QuorumRounds } from "./quorum-rounds.js";
 import { SnapshotKeeper } from "./snapshot-keeper.js";
+import { Transfers } from "./transfers.js";
+import { TurnTimer } from "./turn-timer.js";
 
 /** What waits for the next turn. */
 type Queued =
@@ -45,18 +47,14 @@ export class NodeHost implements PeerEvents {
   private isScheduled = false;
   private isInTurn = false;
   private isStopped = false;
-  /** The armed timer's deadline: how late it comes up is the measure of a stall. */
-  private armedFor: number = Number.POSITIVE_INFINITY;
-  private timer: Timer | null = null;
-  /** Set by the timer; a decision waits for the turn after it, when all sockets have been read once. */
-  private isTimerDue = false;
+  private readonly timer: TurnTimer;
   private nowMs: number;
   private isServing = false;
   private knownLeader: NodeId | null = null;
   private wasLeader = false;
   private proposalId = 0;
   private readonly refusals = new Map<number, (refusal: Refusal) => void>();
-  private transfers: { readonly untilMs: number; readonly onEnded: (leader: NodeAddress | null) => void }[] = [];
+  private readonly transfers: Transfers = new Transfers();
   private resolveStopped: (reason: StopReason) => void = () => {};
 
   constructor(options: NodeHostOptions, parts: NodeHostParts) {
@@ -67,6 +65,7 @@ export class NodeHost implements PeerEvents {
     });
     this.nowMs = parts.clock.monotonicMs();
     this.startedAtMs = this.nowMs;
+    this.timer = new TurnTimer(parts.clock, () => this.schedule());
     this.raft = new Raft(options.raft, { random: parts.random, codec: parts.codec }, parts.restored);
     this.applier = new Applier(parts.machine, parts.restored.base.position.index, {
       onEffects: (index, effects) => this.onEffects(index, effects),
@@ -205,17 +204,16 @@ export class NodeHost implements PeerEvents {
   private turn(): void {
     this.nowMs = this.parts.clock.monotonicMs();
     this.noteStall();
-    const isTimerDue = this.isTimerDue;
-    this.isTimerDue = false;
+    const isTimerDue = this.timer.takeDue();
     this.handleQueue();
     if (this.nowMs >= this.raft.nextDeadlineMs()) this.raft.step({ kind: "tick", nowMs: this.nowMs });
-    if (this.queue.length === 0) {
-      if (isTimerDue || this.keeper.nextDeadlineMs() === 0) this.keeper.decide(this.nowMs);
-    } else {
-      this.isTimerDue ||= isTimerDue;
+    if (isTimerDue || this.keeper.nextDeadlineMs() === 0) {
+      // All sockets were read once since the timer fired; nothing is decided while a keepalive may wait in the queue.
+      if (this.queue.length === 0) this.keeper.decide(this.nowMs);
+      else this.timer.putBack();
     }
     this.advance();
-    this.endTransfers();
+    this.transfers.settle(this.nowMs, () => (this.isLeader() ? null : this.leaderAddress()));
     this.advanceSnapshot();
   }
 
@@ -302,27 +300,15 @@ export class NodeHost implements PeerEvents {
 
   /** The armed timer is late by more than half an election timeout: the loop was stuck, and nobody could be heard (design section 6). */
   private noteStall(): void {
-    const lateMs = this.nowMs - this.armedFor;
+    const lateMs = this.timer.lateMs(this.nowMs);
     if (lateMs <= this.options.raft.electionTimeoutMsMin / 2) return;
-    this.armedFor = this.nowMs;
+    this.timer.restart(this.nowMs);
     this.keeper.noteStall(lateMs);
     this.parts.logger.warn({ durationMs: Math.round(lateMs), term: this.raft.term }, "the loop was stalled");
   }
 
   private armTimer(): void {
-    const transfer = this.transfers.reduce((earliest, { untilMs }) => Math.min(earliest, untilMs), Number.POSITIVE_INFINITY);
-    const deadline = Math.min(this.raft.nextDeadlineMs(), this.keeper.nextDeadlineMs(), transfer);
-    if (deadline === this.armedFor && this.timer !== null) return;
-    this.timer?.cancel();
-    this.timer = null;
-    this.armedFor = Math.max(deadline, this.parts.clock.monotonicMs());
-    if (!Number.isFinite(deadline)) return;
-    const delayMs = Math.max(0, deadline - this.parts.clock.monotonicMs());
-    this.timer = this.parts.clock.setTimer(delayMs, () => {
-      this.timer = null;
-      this.isTimerDue = true;
-      this.schedule();
-    });
+    this.timer.arm(Math.min(this.raft.nextDeadlineMs(), this.keeper.nextDeadlineMs(), this.transfers.nextDeadlineMs));
   }
 
   // Proposals and their fate.
@@ -370,22 +356,9 @@ export class NodeHost implements PeerEvents {
     return this.raft.role === "leader";
   }
 
-  // Transfers.
-
   private beginTransfer(to: NodeId | null, withinMs: number, onEnded: (leader: NodeAddress | null) => void): void {
-    const nowMs = this.parts.clock.monotonicMs();
-    this.transfers.push({ untilMs: nowMs + withinMs, onEnded });
-    this.enqueue({ kind: "step", event: (at) => ({ kind: "transfer", nowMs: at, to }) });
-  }
-
-  /** A transfer has ended when another leader is known, or its time is over. */
-  private endTransfers(): void {
-    if (this.transfers.length === 0) return;
-    const hasSuccessor = !this.isLeader() && this.raft.leader !== null;
-    const ended = this.transfers.filter(({ untilMs }) => hasSuccessor || this.nowMs >= untilMs);
-    if (ended.length === 0) return;
-    this.transfers = this.transfers.filter((transfer) => !ended.includes(transfer));
-    for (const { onEnded } of ended) onEnded(hasSuccessor ? this.leaderAddress() : null);
+    this.transfers.add(this.parts.clock.monotonicMs() + withinMs, onEnded);
+    this.enqueue({ kind: "step", event: (nowMs) => ({ kind: "transfer", nowMs, to }) });
   }
 
   // Snapshots.
@@ -461,7 +434,7 @@ export class NodeHost implements PeerEvents {
   private stop(reason: StopReason): void {
     if (this.isStopped) return;
     this.isStopped = true;
-    this.timer?.cancel();
+    this.timer.cancel();
     this.keeper.stop();
     this.resolveStopped(reason);
   }

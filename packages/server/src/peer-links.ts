@@ -18,7 +18,8 @@ import { PeerMemory } from "./peer-memory.js";
 import type { PeerPromise } from "./peer-memory.js";
 import { Peer } from "./peer.js";
 import type { PeerOwner } from "./peer.js";
-import type { Clock, Logger, PeerEvents, PeerLinks, PeerRefusal, Timer } from "./ports.js";
+import { Sweeper } from "./sweeper.js";
+import type { Clock, Logger, PeerEvents, PeerLinks, PeerRefusal } from "./ports.js";
 
 export interface PeerLinksOptions {
   readonly self: {
@@ -94,7 +95,7 @@ class WebSocketPeerLinks implements ServerPeerLinks, PeerOwner {
   private readonly told = new Map<NodeId, string>();
   private formed: FormedFacts | null = null;
   private durable: DurableFacts | null = null;
-  private sweepTimer: Timer | null = null;
+  private readonly sweeper: Sweeper;
   private isClosed = false;
 
   constructor(options: PeerLinksOptions, parts: PeerLinksParts, events: PeerLinksEvents) {
@@ -109,6 +110,10 @@ class WebSocketPeerLinks implements ServerPeerLinks, PeerOwner {
     for (const { id, address } of options.peers) {
       this.peers.set(id, new Peer({ id, address, process, secret, handshakeMs, bufferedBytesMax }, peerParts, this));
     }
+    const periodMs = Math.min(Math.max(options.electionTimeoutMs, 250), 2_000);
+    this.sweeper = new Sweeper(parts.clock, periodMs, () => {
+      for (const peer of this.peers.values()) peer.sweep(quietPeriodsMax);
+    });
     const socketsMax = 8 * options.peers.length + 16;
     this.acceptor = new PeerAcceptor({ process, secret, socketsMax }, parts.logger, (call, socket, raw) => {
       this.callers.add(new IncomingLink({ ...call, helloMs: 5_000 }, socket, raw, parts.clock, this.incomingEvents));
@@ -118,7 +123,7 @@ class WebSocketPeerLinks implements ServerPeerLinks, PeerOwner {
   async start(): Promise<number> {
     const port = await this.acceptor.listen(this.options.self.listen);
     for (const peer of this.peers.values()) peer.dialAll();
-    this.armSweep();
+    this.sweeper.start();
     return port;
   }
 
@@ -162,7 +167,7 @@ class WebSocketPeerLinks implements ServerPeerLinks, PeerOwner {
 
   async close(): Promise<void> {
     this.isClosed = true;
-    this.sweepTimer?.cancel();
+    this.sweeper.stop();
     for (const peer of this.peers.values()) peer.close();
     for (const caller of this.callers) caller.close();
     // Goodbyes are flushed by then, or never.
@@ -257,14 +262,6 @@ class WebSocketPeerLinks implements ServerPeerLinks, PeerOwner {
   private hasOpenLink(): boolean {
     for (const peer of this.peers.values()) if (!peer.isDown) return true;
     return false;
-  }
-
-  private armSweep(): void {
-    const periodMs = Math.min(Math.max(this.options.electionTimeoutMs, 250), 2_000);
-    this.sweepTimer = this.parts.clock.setTimer(periodMs, () => {
-      for (const peer of this.peers.values()) peer.sweep(quietPeriodsMax);
-      this.armSweep();
-    });
   }
 
   /** A refusal repeats with every dial; the log has it once. */

@@ -1,0 +1,34 @@
+/** What the client gateway is given, and what it asks of the host. */
+import type { Command, LockMachine, SessionId } from "@holdfast/lock";
+import type { ClientMessage, NodeAddress, NodeStatus, Refusal } from "@holdfast/wire";
+import type { ClientConnection } from "./ports.js";
+
+export interface GatewayOptions {
+  readonly nodeId: string;
+  readonly version: string;
+  readonly ttlMsMin: number;
+  readonly ttlMsMax: number;
+  readonly sessionsMax: number;
+}
+
+/** What the gateway asks of the host; all of it within the host's turn. */
+export interface GatewayHost {
+  readonly machine: LockMachine;
+  readonly isLeader: boolean;
+  /** Leads, and its own term's no-op is applied: its state is no older than any answer given before. */
+  readonly isServing: boolean;
+  readonly leader: NodeAddress | null;
+  readonly nodes: readonly NodeAddress[];
+  readonly clusterId: string;
+  readonly lastApplied: number;
+  status(): NodeStatus;
+  /** `onRefused` runs in the same turn if the entry did not enter the log. */
+  proposePayload(payload: Uint8Array, reserved: boolean, onRefused: (refusal: Refusal) => void): void;
+  proposeForced(command: Command, onRefused: (refusal: Refusal) => void): void;
+  gather(onReady: () => void, onFailed: () => void): void;
+  /** False: no lease of that session is kept here. */
+  keepalive(session: SessionId, number: number): boolean;
+  transfer(to: string | null, onEnded: (leader: NodeAddress | null) => void): void;
+  /** Queues messages for the next turn. */
+  enqueue(connection: ClientConnection, messages: readonly ClientMessage[]): void;
+}

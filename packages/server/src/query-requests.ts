@@ -1,0 +1,141 @@
+/** Reads, forced releases and transfers: whatever is asked with a number of the client's own. */
+import type { Effect } from "@holdfast/lock";
+import { limits } from "@holdfast/wire";
+import type { ClientMessage, Query, QueryResult } from "@holdfast/wire";
+import type { GatewayHost } from "./gateway-host.js";
+import type { ClientConnection, Logger } from "./ports.js";
+import { notLeader, refuseQuery } from "./refusing.js";
+
+interface PendingForce {
+  readonly connection: ClientConnection;
+  readonly id: number;
+  readonly name: string;
+  readonly token: number;
+  readonly principal: string;
+}
+
+export class QueryRequests {
+  /** How many of each connection wait for their answers. */
+  private readonly open = new Map<ClientConnection, number>();
+  private readonly forces: PendingForce[] = [];
+  private readonly host: GatewayHost;
+  private readonly logger: Logger;
+
+  constructor(host: GatewayHost, logger: Logger) {
+    this.host = host;
+    this.logger = logger;
+  }
+
+  onClosed(connection: ClientConnection): void {
+    this.open.delete(connection);
+  }
+
+  /** What was proposed may still be committed by the next leader. */
+  onLeadershipLost(): void {
+    for (const { connection, id } of this.forces.splice(0)) {
+      this.endQuery(connection);
+      refuseQuery(connection, id, { code: "unknown_outcome" });
+    }
+  }
+
+  onQuery(connection: ClientConnection, id: number, query: Query): void {
+    if (query.kind === "status") {
+      connection.send({ kind: "answer", id, result: { kind: "status", status: this.host.status() } });
+      return;
+    }
+    if (!this.admitsQuery(connection, id)) return;
+    this.host.gather(
+      () => {
+        this.endQuery(connection);
+        connection.send({ kind: "answer", id, result: this.answerTo(query) });
+      },
+      () => {
+        this.endQuery(connection);
+        refuseQuery(connection, id, notLeader(this.host));
+      },
+    );
+  }
+
+  private admitsQuery(connection: ClientConnection, id: number): boolean {
+    if (!this.host.isLeader) {
+      refuseQuery(connection, id, notLeader(this.host));
+      return false;
+    }
+    const open = this.open.get(connection) ?? 0;
+    if (open >= limits.queriesPerConnectionMax) {
+      refuseQuery(connection, id, { code: "overloaded" });
+      return false;
+    }
+    this.open.set(connection, open + 1);
+    return true;
+  }
+
+  private endQuery(connection: ClientConnection): void {
+    const open = this.open.get(connection) ?? 0;
+    if (open > 1) this.open.set(connection, open - 1);
+    else this.open.delete(connection);
+  }
+
+  private answerTo(query: Exclude<Query, { kind: "status" }>): QueryResult {
+    const { machine, lastApplied: index } = this.host;
+    switch (query.kind) {
+      case "inspect":
+        return { kind: "lock", index, lock: machine.lockView(query.name, limits.waitersShownMax) };
+      case "list": {
+        const { locks, more } = machine.list(query.prefix, query.after, query.limit);
+        return { kind: "locks", index, locks, more };
+      }
+      case "sessions": {
+        const sessions = [];
+        for (const session of machine.sessions()) {
+          if (sessions.length >= query.limit) break;
+          sessions.push(session);
+        }
+        return { kind: "sessions", index, sessions };
+      }
+      default:
+        return assertNever(query);
+    }
+  }
+
+  onForceRelease(connection: ClientConnection, message: Extract<ClientMessage, { kind: "forceRelease" }>): void {
+    const { id, name, token, principal, lockDelayMs } = message;
+    if (!this.admitsQuery(connection, id)) return;
+    const pending: PendingForce = { connection, id, name, token, principal };
+    this.forces.push(pending);
+    this.logger.warn({ lock: name, token, principal, remote: connection.remote }, "forced release asked for");
+    this.host.proposeForced({ kind: "forceRelease", name, token, principal, lockDelayMs }, (refusal) => {
+      this.forces.splice(this.forces.indexOf(pending), 1);
+      this.endQuery(connection);
+      refuseQuery(connection, id, refusal);
+    });
+  }
+
+  onTransfer(connection: ClientConnection, id: number, to: string | null): void {
+    if (to !== null && !this.host.nodes.some((node) => node.id === to)) {
+      const problem = `no node of this cluster has the id ${to}`;
+      refuseQuery(connection, id, { code: "invalid_argument", argument: "to", problem });
+      return;
+    }
+    if (!this.admitsQuery(connection, id)) return;
+    this.host.transfer(to, (leader) => {
+      this.endQuery(connection);
+      connection.send({ kind: "transferred", id, leader });
+    });
+  }
+
+  /** The answer to a forced release. */
+  onForced(effect: Extract<Effect, { kind: "forced" }>): void {
+    const { name, token, principal, ended, holders } = effect;
+    if (ended > 0) this.logger.warn({ lock: name, token, principal, ended }, "hold ended by force");
+    const at = this.forces.findIndex((one) => one.name === name && one.token === token && one.principal === principal);
+    const [pending] = at < 0 ? [] : this.forces.splice(at, 1);
+    if (pending === undefined) return;
+    this.endQuery(pending.connection);
+    pending.connection.send({ kind: "forced", id: pending.id, ended, holders: holders.length });
+  }
+}
+
+function assertNever(value: never): never {
+  throw new Error(`unexpected value ${JSON.stringify(value)}`);
+}

@@ -1,0 +1,233 @@
+/**
+ * Commands, resumes and keepalives of sessions, and what the lock machine says to them. Which connection owns which session is learnt
+ * from `resume`; a new leader would miss nothing that is kept here.
+ */
+import type { Command, Effect, SessionId } from "@holdfast/lock";
+import { checkClientCommand, decodeCommand, limits, WireError } from "@holdfast/wire";
+import type { Refusal } from "@holdfast/wire";
+import type { GatewayHost, GatewayOptions } from "./gateway-host.js";
+import type { ClientConnection } from "./ports.js";
+import { notLeader, refuseCommand, refuseFrame, refuseOpening, refuseSession } from "./refusing.js";
+import { SessionOwners } from "./session-owners.js";
+
+type SessionCommand = Extract<Command, { readonly session: SessionId; readonly request: number; readonly settled: number }>;
+
+export class SessionRequests {
+  private readonly owners: SessionOwners = new SessionOwners();
+  /** openSession's that are proposed: which connection asked, by key. */
+  private readonly opening = new Map<string, ClientConnection>();
+  private readonly options: GatewayOptions;
+  private readonly host: GatewayHost;
+
+  constructor(options: GatewayOptions, host: GatewayHost) {
+    this.options = options;
+    this.host = host;
+  }
+
+  onClosed(connection: ClientConnection): void {
+    this.owners.forgetConnection(connection);
+    for (const [key, asker] of this.opening) if (asker === connection) this.opening.delete(key);
+  }
+
+  /** All keepalives up to `number` have renewed the session. */
+  acknowledge(session: SessionId, number: number): void {
+    this.owners.send(session, { kind: "acknowledged", session, number });
+  }
+
+  /** This node's own no-op is applied: resumes that came before can be answered. */
+  onServing(): void {
+    for (const { connection, session } of this.owners.resuming()) this.decideResume(connection, session);
+  }
+
+  /** Nothing that was proposed here is lost by it: clients ask again at the new leader. */
+  onLeadershipLost(): void {
+    this.owners.clear();
+    this.opening.clear();
+  }
+
+  onCommand(connection: ClientConnection, payload: Uint8Array): void {
+    let command: Command;
+    try {
+      command = decodeCommand(payload);
+    } catch (error) {
+      if (!(error instanceof WireError)) throw error;
+      refuseFrame(connection, { code: "invalid_argument", argument: "command", problem: error.code });
+      return;
+    }
+    const invalid = checkClientCommand(command) ?? this.checkTtl(command);
+    if (command.kind === "openSession") {
+      this.onOpenSession(connection, command.key, payload, invalid);
+      return;
+    }
+    if (!isSessionCommand(command)) {
+      refuseFrame(connection, { code: "invalid_argument", argument: "command", problem: "not a client's command" });
+      return;
+    }
+    if (invalid !== null) refuseCommand(connection, command, invalid);
+    else this.onSessionCommand(connection, command, payload);
+  }
+
+  private checkTtl(command: Command): Refusal | null {
+    if (command.kind !== "openSession") return null;
+    const { ttlMsMin, ttlMsMax } = this.options;
+    if (command.ttlMs >= ttlMsMin && command.ttlMs <= ttlMsMax) return null;
+    const problem = `must be from ${ttlMsMin} to ${ttlMsMax} on this cluster, is ${command.ttlMs}`;
+    return { code: "invalid_argument", argument: "ttlMs", problem };
+  }
+
+  private onOpenSession(connection: ClientConnection, key: string, payload: Uint8Array, invalid: Refusal | null): void {
+    const refuse = (refusal: Refusal): void => {
+      this.opening.delete(key);
+      refuseOpening(connection, key, refusal);
+    };
+    if (invalid !== null) refuse(invalid);
+    else if (!this.host.isLeader) refuse(notLeader(this.host));
+    else if (this.isFullFor(connection)) refuse({ code: "overloaded" });
+    else {
+      this.opening.set(key, connection);
+      this.host.proposePayload(payload, false, refuse);
+    }
+  }
+
+  private isFullFor(connection: ClientConnection): boolean {
+    if (this.host.machine.sessionCount + this.opening.size >= this.options.sessionsMax) return true;
+    return this.owners.countOf(connection) >= limits.sessionsPerConnectionMax;
+  }
+
+  private onSessionCommand(connection: ClientConnection, command: SessionCommand, payload: Uint8Array): void {
+    if (!this.host.isLeader) {
+      refuseCommand(connection, command, notLeader(this.host));
+      return;
+    }
+    const standing = this.owners.standing(command.session, connection);
+    if (standing === "other") {
+      const problem = "this connection has not resumed that session";
+      refuseCommand(connection, command, { code: "invalid_argument", argument: "session", problem });
+      return;
+    }
+    if (standing === "resuming") {
+      // Its key is not checked yet: keep the command until it is.
+      if (!this.owners.keepCommand(command.session, connection, payload)) {
+        refuseCommand(connection, command, { code: "overloaded" });
+      }
+      return;
+    }
+    this.propose(connection, command, payload);
+  }
+
+  private propose(connection: ClientConnection, command: SessionCommand, payload: Uint8Array): void {
+    // Whatever gives something back must get through when acquires no longer do.
+    const reserved = command.kind === "release" || command.kind === "cancel" || command.kind === "closeSession";
+    this.host.proposePayload(payload, reserved, (refusal) => refuseCommand(connection, command, refusal));
+  }
+
+  onResume(connection: ClientConnection, session: SessionId, key: string): void {
+    if (!this.host.isLeader) {
+      refuseSession(connection, session, notLeader(this.host));
+      return;
+    }
+    if (this.owners.countOf(connection) >= limits.sessionsPerConnectionMax) {
+      refuseSession(connection, session, { code: "overloaded" });
+      return;
+    }
+    this.owners.beginResume(session, key, connection);
+    if (this.host.isServing) this.decideResume(connection, session);
+  }
+
+  /** Own no-op is applied. The answer waits for a quorum round, so that it is no older than anything this client was told before. */
+  private decideResume(connection: ClientConnection, session: SessionId): void {
+    this.host.gather(
+      () => this.finishResume(connection, session),
+      () => {
+        if (this.owners.endResume(session, connection) !== null) refuseSession(connection, session, notLeader(this.host));
+      },
+    );
+  }
+
+  private finishResume(connection: ClientConnection, session: SessionId): void {
+    const resume = this.owners.endResume(session, connection);
+    if (resume === null) return;
+    const view = this.host.machine.resumeView(session, resume.key);
+    if (view === null) {
+      refuseSession(connection, session, { code: "session_gone", reason: null });
+      return;
+    }
+    const former = this.owners.own(session, connection);
+    if (former !== null) former.send({ kind: "superseded", session });
+    connection.send({ kind: "resumed", ...view });
+    if (resume.keepalive !== null) this.keepalive(connection, session, resume.keepalive);
+    for (const payload of resume.payloads) this.onCommand(connection, payload);
+  }
+
+  onKeepalive(connection: ClientConnection, session: SessionId, number: number): void {
+    if (!this.host.isLeader) {
+      refuseSession(connection, session, notLeader(this.host));
+      return;
+    }
+    const standing = this.owners.standing(session, connection);
+    if (standing === "resuming") this.owners.keepKeepalive(session, connection, number);
+    else if (standing === "owner") this.keepalive(connection, session, number);
+    else {
+      const problem = "this connection has not resumed that session";
+      refuseSession(connection, session, { code: "invalid_argument", argument: "session", problem });
+    }
+  }
+
+  private keepalive(connection: ClientConnection, session: SessionId, number: number): void {
+    if (this.host.keepalive(session, number)) return;
+    this.host.gather(
+      () => {
+        if (this.host.keepalive(session, number)) return;
+        refuseSession(connection, session, { code: "session_gone", reason: null });
+      },
+      () => refuseSession(connection, session, notLeader(this.host)),
+    );
+  }
+
+  /** On a follower nobody owns a session, and all of it is dropped. */
+  onEffect(index: number, effect: Effect): void {
+    switch (effect.kind) {
+      case "sessionOpened":
+        this.onSessionOpened(effect);
+        return;
+      case "outcome": {
+        const { session, request, outcome } = effect;
+        this.owners.send(session, { kind: "outcome", session, request, index, outcome });
+        return;
+      }
+      case "rejected": {
+        const { session, request, rejection } = effect;
+        this.owners.send(session, { kind: "rejected", session, request, rejection });
+        return;
+      }
+      case "sessionEnded":
+        this.owners.send(effect.session, { kind: "sessionEnded", session: effect.session, reason: effect.reason });
+        this.owners.forget(effect.session);
+        return;
+      default:
+        return;
+    }
+  }
+
+  private onSessionOpened({ key, session, ttlMs }: Extract<Effect, { kind: "sessionOpened" }>): void {
+    const connection = this.opening.get(key);
+    if (connection === undefined) return;
+    this.opening.delete(key);
+    const former = this.owners.own(session, connection);
+    if (former !== null) former.send({ kind: "superseded", session });
+    connection.send({ kind: "sessionOpened", key, session, ttlMs });
+  }
+}
+
+function isSessionCommand(command: Command): command is SessionCommand {
+  switch (command.kind) {
+    case "closeSession":
+    case "acquire":
+    case "release":
+    case "cancel":
+    case "setInfo":
+      return true;
+    default:
+      return false;
+  }
+}
