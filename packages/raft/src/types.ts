@@ -95,7 +95,7 @@ export type Message =
       readonly entries: readonly Entry[];
       readonly commitIndex: Index;
     }
-  /** `matchIndex` is the last index verified by the append that is answered, and durable at the sender. */
+  /** `matchIndex` is the last index verified by the append that is answered, and durable at the sender when this leaves. */
   | { readonly kind: "appendAccepted"; readonly term: Term; readonly matchIndex: Index }
   /** `rejected` is the previous index that didn't match; `hint` a position that may (term skipping). */
   | { readonly kind: "appendRejected"; readonly term: Term; readonly rejected: Index; readonly hint: Position }
@@ -129,6 +129,7 @@ export interface Outbound {
 /** A proposal. `id` is the proposer's own number; it comes back only if the proposal is refused. */
 export interface Proposal {
   readonly id: number;
+  /** Kept as it is, not copied: it must not change any more. */
   readonly payload: Uint8Array;
   /** From the reserve: timed entries, release, cancel and closeSession pass when acquires meet `overloaded`. */
   readonly reserved: boolean;
@@ -143,7 +144,10 @@ export type Event =
   | { readonly kind: "propose"; readonly nowMs: number; readonly proposal: Proposal }
   /** Asks for a quorum round that begins now or later; answered by `Output.confirmed` or `Output.unconfirmed`. */
   | { readonly kind: "confirm"; readonly nowMs: number; readonly id: number }
-  /** The disk holds everything up to and including output `number`. */
+  /**
+   * The disk holds everything up to and including output `number`. An output with nothing to write may be named, be covered by a later
+   * number, or never be mentioned.
+   */
   | { readonly kind: "persisted"; readonly nowMs: number; readonly number: number }
   /** The link to a peer closed without a goodbye and its reconnect was refused: its process is gone. */
   | { readonly kind: "peerGone"; readonly nowMs: number; readonly peer: NodeId }
@@ -151,7 +155,7 @@ export type Event =
   | { readonly kind: "peerReset"; readonly nowMs: number; readonly peer: NodeId }
   /** Hand leadership to `to`, or to the most up-to-date voter. */
   | { readonly kind: "transfer"; readonly nowMs: number; readonly to: NodeId | null }
-  /** The state machine's snapshot at `base` is durable; entries up to it may go. */
+  /** The state machine's snapshot at `base` (from Raft.baseAt) is durable, and so is the log up to it; entries up to it may go. */
   | { readonly kind: "snapshotTaken"; readonly nowMs: number; readonly base: LogBase }
   /** Answers `Output.snapshotReads`. Null bytes: that snapshot is gone, begin anew with the newest. */
   | {
@@ -166,7 +170,11 @@ export type Event =
 
 export type RoleName = "follower" | "preCandidate" | "candidate" | "leader" | "learner";
 
-/** A chunk to store; when `done` is set and the output is persisted, the snapshot replaces log and state machine. */
+/**
+ * A chunk to store. Chunk 0 begins a snapshot anew and makes void what came of an unfinished one. With the batch that has the `done` chunk
+ * the snapshot takes the place of the whole log: entries up to its base count no more, and the same batch's `truncateFrom` removes what may
+ * lie beyond. The state machine follows with `Output.install`. No other chunk comes before that output.
+ */
 export interface IncomingChunk {
   readonly base: LogBase;
   readonly chunk: number;
@@ -193,13 +201,14 @@ export interface Output {
   /** Entries from here on are gone (before `entries` are appended). */
   readonly truncateFrom: Index | null;
   readonly entries: readonly Entry[];
+  /** When it is `done`, `entries` is empty. */
   readonly chunk: IncomingChunk | null;
-  /** Only appends, heartbeats and their answers, pre-votes and their answers, snapshot chunks, timeoutNow. */
+  /** Only heartbeats (first), pre-votes, the answers to both, appends, timeoutNow, and snapshot chunks (last). */
   readonly send: readonly Outbound[];
   readonly sendAfterPersist: readonly Outbound[];
   /** In log order, each exactly once. */
   readonly committed: readonly Entry[];
-  /** Replace the state machine by the stored snapshot with this base, before applying `committed`. */
+  /** Replace the state machine by the stored snapshot with this base, before applying `committed`. Such an output has no chunk. */
   readonly install: LogBase | null;
   readonly confirmed: readonly { readonly id: number; readonly index: Index }[];
   readonly unconfirmed: readonly number[];
@@ -239,7 +248,50 @@ export interface Restored {
   readonly hardState: HardState;
   /** The newest complete snapshot's base, or the cluster's first base. */
   readonly base: LogBase;
+  /** Without a gap; those up to the base are passed over. */
   readonly entries: readonly Entry[];
+}
+
+/** What a leader knows of a peer. */
+export interface PeerStatus {
+  readonly id: NodeId;
+  readonly state: "probe" | "replicate" | "snapshot";
+  readonly matchIndex: Index;
+  readonly nextIndex: Index;
+  /** Appends sent and not answered. */
+  readonly inFlight: number;
+  readonly heardMsAgo: number;
+  /** The snapshot on its way to the peer, and the chunk that it has come to. */
+  readonly snapshot: { readonly index: Index; readonly chunk: number } | null;
+}
+
+/** For people, metrics and checks. */
+export interface RaftStatus {
+  readonly id: NodeId;
+  readonly term: Term;
+  readonly votedFor: NodeId | null;
+  readonly role: RoleName;
+  readonly leader: NodeId | null;
+  readonly commitIndex: Index;
+  readonly lastApplied: Index;
+  readonly last: Position;
+  readonly lastChain: number;
+  readonly persistedIndex: Index;
+  /** The hard state that is durable. */
+  readonly persisted: HardState;
+  /** Where the log in memory begins. */
+  readonly logBase: Position;
+  /** The newest complete snapshot. */
+  readonly snapshot: Position;
+  /** A received snapshot has taken the log's place and is not durable yet. */
+  readonly isInstalling: boolean;
+  readonly isDiskOverdue: boolean;
+  /** Of a leader; else 0. */
+  readonly uncommittedBytes: number;
+  readonly transferTo: NodeId | null;
+  readonly configuration: Configuration;
+  /** Of a leader; else empty. */
+  readonly peers: readonly PeerStatus[];
 }
 
 export interface RaftParts {

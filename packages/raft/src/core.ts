@@ -1,0 +1,366 @@
+/**
+ * The facts that all parts of the core share, and the only ways to change them. Roles are replaced in the becomeX methods, nowhere else.
+ */
+import { assert, InvariantError } from "./assert.js";
+import { entryBytes, Log, noEntries } from "./log.js";
+import { Outbox } from "./outbox.js";
+import { indexAfter, nextTerm, zeroIndex } from "./position.js";
+import { Progress } from "./progress.js";
+import { voterIdsFor, voterSetsFor } from "./quorum.js";
+import type { VoterSets } from "./quorum.js";
+import type { Candidate, Follower, Leader, PreCandidate, Role } from "./role.js";
+import type {
+  Configuration,
+  Entry,
+  EntryCodec,
+  EntryKind,
+  HardState,
+  Index,
+  LogBase,
+  Message,
+  NodeId,
+  RaftOptions,
+  RaftParts,
+  Random,
+  Restored,
+  RoleChange,
+  RoleName,
+  Term,
+} from "./types.js";
+import { Writes } from "./writes.js";
+
+export class Core {
+  readonly id: NodeId;
+  readonly options: RaftOptions;
+  readonly codec: EntryCodec;
+  readonly random: Random;
+  readonly log: Log;
+  readonly writes: Writes;
+  readonly outbox: Outbox = new Outbox();
+  nowMs = 0;
+  term: Term;
+  votedFor: NodeId | null;
+  commitIndex: Index;
+  lastApplied: Index;
+  role: Role;
+  /** The newest complete snapshot's base; the log's own base may lie behind it. */
+  snapshotBase: LogBase;
+  /** A received snapshot whose last chunk is not durable yet: nothing is applied meanwhile. */
+  installing: LogBase | null = null;
+  /** The state machine's position while `installing`, when the log no longer knows it. */
+  appliedBase: LogBase | null = null;
+  sets: VoterSets;
+  voterIds: readonly NodeId[];
+  isVoter: boolean;
+  /** When a non-leader campaigns; Infinity for a node without a vote. */
+  electionDeadlineMs: number = Number.POSITIVE_INFINITY;
+  electionReason = "";
+  /** For quorumValueFor, and made once, since they run for every answer: durable log, time last heard, round answered. */
+  readonly matchFor: (id: NodeId) => number;
+  readonly heardFor: (id: NodeId) => number;
+  readonly roundFor: (id: NodeId) => number;
+  #isStarted = false;
+  #toldRole: RoleChange;
+
+  constructor(options: RaftOptions, parts: RaftParts, restored: Restored) {
+    const { hardState, base, entries } = restored;
+    this.id = options.id;
+    this.options = options;
+    this.codec = parts.codec;
+    this.random = parts.random;
+    this.log = new Log(parts.codec, base);
+    this.log.restore(entries);
+    assert(hardState.term >= this.log.lastTerm, "no entry is of a later term than the hard state");
+    this.writes = new Writes(hardState, this.log.lastIndex);
+    this.term = hardState.term;
+    this.votedFor = hardState.votedFor;
+    this.commitIndex = base.position.index;
+    this.lastApplied = base.position.index;
+    this.snapshotBase = base;
+    this.role = newFollower(null, 0);
+    this.sets = voterSetsFor(this.log.configuration);
+    this.voterIds = voterIdsFor(this.sets);
+    this.isVoter = this.voterIds.includes(this.id);
+    this.#toldRole = { role: this.roleName, term: this.term, leader: null, reason: "" };
+    this.matchFor = (id) => (id === this.id ? this.writes.persistedIndex : (this.peerFor(id)?.matchIndex ?? zeroIndex));
+    this.heardFor = (id) => (id === this.id ? Number.POSITIVE_INFINITY : (this.peerFor(id)?.heardMs ?? 0));
+    this.roundFor = (id) => (id === this.id ? Number.POSITIVE_INFINITY : (this.peerFor(id)?.round ?? 0));
+  }
+
+  get isStarted(): boolean {
+    return this.#isStarted;
+  }
+
+  get roleName(): RoleName {
+    return this.role.kind === "follower" && !this.isVoter ? "learner" : this.role.kind;
+  }
+
+  get leader(): NodeId | null {
+    if (this.role.kind === "leader") return this.id;
+    return this.role.kind === "follower" ? this.role.leader : null;
+  }
+
+  /** True while a write handed to the disk has not returned for too long: such a node neither leads nor helps others to. */
+  get isDiskOverdue(): boolean {
+    return this.nowMs - this.writes.oldestMs >= this.options.diskStallMs;
+  }
+
+  /** A follower that heard its leader within the election timeout, or a leader: it lets nobody else be elected (thesis 4.2.3). */
+  get isSticky(): boolean {
+    if (this.role.kind !== "follower") return this.role.kind === "leader";
+    return this.role.leader !== null && this.nowMs - this.role.heardMs < this.options.electionTimeoutMsMin;
+  }
+
+  get isSoleVoter(): boolean {
+    return this.isVoter && this.voterIds.length === 1;
+  }
+
+  /** Time begins with the first event, and never falls. A sole voter has nobody to wait for. */
+  advanceTime(nowMs: number): void {
+    if (nowMs > this.nowMs) this.nowMs = nowMs;
+    if (this.#isStarted) return;
+    this.#isStarted = true;
+    this.drawElectionDeadline();
+    if (this.isSoleVoter) this.campaignWithin(0, "the only voter");
+  }
+
+  peerFor(id: NodeId): Progress | null {
+    return this.role.kind === "leader" ? (this.role.peers.get(id) ?? null) : null;
+  }
+
+  /** A peer that was not heard for an election timeout gets no bulk data. */
+  wasHeardLately(peer: Progress): boolean {
+    return this.nowMs - peer.heardMs < this.options.electionTimeoutMsMin;
+  }
+
+  isMember(id: NodeId): boolean {
+    return this.voterIds.includes(id) || this.log.configuration.learners.some((member) => member.id === id);
+  }
+
+  send(to: NodeId, message: Message): void {
+    if (message.kind === "append" || message.kind === "heartbeat") {
+      assert(this.writes.hardState.term === this.term, "a leader's own vote is durable before it leads");
+    }
+    this.outbox.send(to, message);
+  }
+
+  // Elections.
+
+  drawElectionDeadline(): void {
+    const minimumMs = this.options.electionTimeoutMsMin;
+    const timeoutMs = minimumMs + this.random.integer(minimumMs);
+    this.electionDeadlineMs = this.isVoter ? this.nowMs + timeoutMs : Number.POSITIVE_INFINITY;
+    this.electionReason = "";
+  }
+
+  /** Campaign soon: after a random time up to `withinMs`, unless a leader is heard before. */
+  campaignWithin(withinMs: number, reason: string): void {
+    if (!this.isVoter) return;
+    const dueMs = this.nowMs + this.random.integer(withinMs + 1);
+    if (dueMs >= this.electionDeadlineMs) return;
+    this.electionDeadlineMs = dueMs;
+    this.electionReason = reason;
+  }
+
+  /** Somebody else is about to campaign and may well win: give it time for that. */
+  postponeCampaign(): void {
+    const { heartbeatMs } = this.options;
+    const untilMs = this.nowMs + heartbeatMs + this.random.integer(heartbeatMs);
+    if (untilMs > this.electionDeadlineMs) this.electionDeadlineMs = untilMs;
+  }
+
+  setVote(candidate: NodeId): void {
+    if (this.votedFor === candidate) return;
+    assert(this.votedFor === null, "one vote in a term");
+    this.votedFor = candidate;
+    this.outbox.isHardStateDue = true;
+  }
+
+  becomeFollower(term: Term, leader: NodeId | null, reason: string): Follower {
+    const before = this.role;
+    if (before.kind === "leader") this.#giveUpReads(before);
+    if (term > this.term) this.#adoptTerm(term);
+    const role = newFollower(leader, this.nowMs);
+    this.role = role;
+    if (before.kind !== "follower" || leader !== null) this.drawElectionDeadline();
+    this.noteRole(reason);
+    return role;
+  }
+
+  becomePreCandidate(reason: string): PreCandidate {
+    const role: PreCandidate = { kind: "preCandidate", ballots: new Map([[this.id, true]]) };
+    this.role = role;
+    this.drawElectionDeadline();
+    this.noteRole(reason);
+    return role;
+  }
+
+  becomeCandidate(reason: string): Candidate {
+    this.#adoptTerm(nextTerm(this.term));
+    this.setVote(this.id);
+    const role: Candidate = { kind: "candidate", ballots: new Map() };
+    this.role = role;
+    this.drawElectionDeadline();
+    this.noteRole(reason);
+    return role;
+  }
+
+  becomeLeader(reason: string): Leader {
+    assert(this.role.kind === "candidate", "only a candidate becomes leader");
+    const { log, options } = this;
+    const role: Leader = {
+      kind: "leader",
+      noopIndex: indexAfter(log.lastIndex),
+      peers: new Map(),
+      rounds: { round: 0, inFlight: null, gathering: [] },
+      transfer: null,
+      heartbeatDueMs: this.nowMs + options.heartbeatMs,
+      uncommittedBytes: log.bytesOf(indexAfter(this.commitIndex), log.lastIndex),
+    };
+    this.role = role;
+    this.electionDeadlineMs = Number.POSITIVE_INFINITY;
+    this.#matchPeersWithConfiguration(role);
+    this.noteRole(reason);
+    this.appendOwn(role, "noop", noPayload);
+    return role;
+  }
+
+  noteRole(reason: string): void {
+    const change = { role: this.roleName, term: this.term, leader: this.leader, reason };
+    const told = this.#toldRole;
+    if (told.role === change.role && told.term === change.term && told.leader === change.leader) return;
+    this.#toldRole = change;
+    this.outbox.changeRole(change);
+  }
+
+  // The log.
+
+  appendOwn(leader: Leader, kind: EntryKind, payload: Uint8Array): void {
+    const { log, term } = this;
+    const index = indexAfter(log.lastIndex);
+    const chain = this.codec.chainFor(log.lastChain, index, term, kind, payload);
+    leader.uncommittedBytes += entryBytes(payload);
+    this.append({ index, term, kind, payload, chain });
+  }
+
+  append(entry: Entry): void {
+    this.log.append(entry);
+    if (entry.kind === "configuration") this.#onConfigurationChanged();
+  }
+
+  truncateFrom(index: Index): void {
+    assert(this.role.kind !== "leader", "a leader only appends");
+    if (index <= this.commitIndex) {
+      throw new InvariantError(
+        "committed entries stay",
+        `truncation from ${index}, committed up to ${this.commitIndex}`,
+      );
+    }
+    const before = this.log.configuration;
+    this.log.truncateFrom(index);
+    this.writes.onTruncated(index);
+    if (this.log.configuration !== before) this.#onConfigurationChanged();
+  }
+
+  /** A received snapshot takes the place of the log. What it holds is committed; it is applied when it is durable. */
+  replaceLog(base: LogBase): void {
+    if (this.appliedBase === null) this.appliedBase = this.log.baseAt(this.lastApplied);
+    this.log.resetTo(base, this.commitIndex);
+    this.writes.onTruncated(indexAfter(this.commitIndex));
+    this.commitIndex = base.position.index;
+    this.installing = base;
+    this.#onConfigurationChanged();
+  }
+
+  onInstalled(base: LogBase): void {
+    assert(base === this.installing, "snapshots are installed one at a time");
+    this.installing = null;
+    this.appliedBase = null;
+    this.snapshotBase = base;
+    this.lastApplied = base.position.index;
+    this.outbox.install = base;
+  }
+
+  advanceCommit(index: Index): void {
+    if (index <= this.commitIndex) return;
+    assert(index <= this.log.lastIndex, "nothing is committed that is not in the log");
+    if (this.role.kind === "leader") {
+      this.role.uncommittedBytes -= this.log.bytesOf(indexAfter(this.commitIndex), index);
+    }
+    this.commitIndex = index;
+  }
+
+  get hasCommitted(): boolean {
+    return this.lastApplied < this.commitIndex && this.installing === null;
+  }
+
+  /** The entries to apply next, as many as one output may carry; they count as applied. */
+  takeCommitted(): readonly Entry[] {
+    if (!this.hasCommitted) return noEntries;
+    const bytesMax = this.options.limits.committedBytesPerOutputMax;
+    const entries = this.log.slice(indexAfter(this.lastApplied), this.commitIndex, bytesMax, Number.POSITIVE_INFINITY);
+    this.lastApplied = indexAfter(this.lastApplied, entries.length);
+    return entries;
+  }
+
+  /** What the host claims of a snapshot that it has taken. */
+  assertApplied(base: LogBase): void {
+    const { index } = base.position;
+    assert(index <= this.lastApplied, "a snapshot is taken of what has been applied");
+    assert(index <= this.writes.persistedIndex, "a snapshot is complete only when the log is durable up to it");
+    assert(this.log.chainAt(index) === base.chain, "a snapshot's chain value is the log's");
+  }
+
+  takeHardState(): HardState | null {
+    return this.outbox.isHardStateDue ? { term: this.term, votedFor: this.votedFor } : null;
+  }
+
+  #adoptTerm(term: Term): void {
+    assert(term > this.term, "terms only rise");
+    this.term = term;
+    this.votedFor = null;
+    this.outbox.isHardStateDue = true;
+    this.outbox.onTermRisen();
+  }
+
+  #giveUpReads(leader: Leader): void {
+    const { inFlight, gathering } = leader.rounds;
+    for (const id of inFlight?.ids ?? []) this.outbox.unconfirm(id);
+    for (const id of gathering) this.outbox.unconfirm(id);
+  }
+
+  #onConfigurationChanged(): void {
+    const { configuration } = this.log;
+    const wasVoter = this.isVoter;
+    this.sets = voterSetsFor(configuration);
+    this.voterIds = voterIdsFor(this.sets);
+    this.isVoter = this.voterIds.includes(this.id);
+    this.outbox.configuration = configuration;
+    if (this.role.kind === "leader") this.#matchPeersWithConfiguration(this.role);
+    else if (this.isVoter !== wasVoter) this.drawElectionDeadline();
+    this.noteRole("the configuration changed");
+  }
+
+  /** Everybody in the configuration but the node itself is replicated to, learners too. */
+  #matchPeersWithConfiguration(leader: Leader): void {
+    const { configuration } = this.log;
+    const ids = new Set([...this.voterIds, ...idsOf(configuration)]);
+    ids.delete(this.id);
+    for (const id of leader.peers.keys()) if (!ids.has(id)) leader.peers.delete(id);
+    for (const id of ids) {
+      if (leader.peers.has(id)) continue;
+      const { appendsInFlightMax } = this.options.limits;
+      leader.peers.set(id, new Progress(id, indexAfter(this.log.lastIndex), this.nowMs, appendsInFlightMax));
+    }
+  }
+}
+
+const noPayload = new Uint8Array(0);
+
+function idsOf(configuration: Configuration): NodeId[] {
+  return configuration.learners.map((member) => member.id);
+}
+
+function newFollower(leader: NodeId | null, nowMs: number): Follower {
+  return { kind: "follower", leader, heardMs: nowMs, verifiedIndex: zeroIndex, incoming: null };
+}

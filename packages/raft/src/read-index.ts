@@ -1,0 +1,73 @@
+/**
+ * Quorum rounds (thesis 6.4): a request is confirmed when a quorum has answered a heartbeat that was sent after the request came. Then no
+ * later leader had been elected when it came, and commitIndex as of the round's start covers all that was committed by then.
+ */
+import type { Core } from "./core.js";
+import { minIndex } from "./position.js";
+import type { Progress } from "./progress.js";
+import { quorumValueFor } from "./quorum.js";
+import type { Leader } from "./role.js";
+
+export function onConfirm(core: Core, id: number): void {
+  const { role } = core;
+  if (role.kind !== "leader" || role.transfer !== null) core.outbox.unconfirm(id);
+  else role.rounds.gathering.push(id);
+}
+
+export function isRoundDue(core: Core, leader: Leader): boolean {
+  const { inFlight, gathering } = leader.rounds;
+  // Before an own-term entry is committed, commitIndex may lie behind what the former leader has committed.
+  return gathering.length > 0 && inFlight === null && core.commitIndex >= leader.noopIndex;
+}
+
+/** All that gathered shares the round. A sole voter is its own quorum: its round ends at once. */
+export function beginRound(core: Core, leader: Leader): void {
+  const { rounds } = leader;
+  const ids = rounds.gathering;
+  rounds.gathering = [];
+  rounds.round += 1;
+  rounds.inFlight = { round: rounds.round, index: core.commitIndex, ids };
+  sendHeartbeats(core, leader);
+  maybeFinishRound(core, leader);
+}
+
+/**
+ * A timer's heartbeat bears the newest round's number: for a round in flight it is the repetition that a lost heartbeat needs, and it was
+ * sent after the round began as well.
+ */
+export function sendHeartbeats(core: Core, leader: Leader): void {
+  leader.heartbeatDueMs = core.nowMs + core.options.heartbeatMs;
+  for (const peer of leader.peers.values()) {
+    core.send(peer.id, {
+      kind: "heartbeat",
+      term: core.term,
+      commitIndex: minIndex(peer.matchIndex, core.commitIndex),
+      round: leader.rounds.round,
+    });
+  }
+}
+
+export function onHeartbeatAnswer(core: Core, leader: Leader, peer: Progress, round: number): void {
+  if (round <= peer.round || round > leader.rounds.round) return;
+  peer.round = round;
+  maybeFinishRound(core, leader);
+}
+
+/** A transfer begins: whoever answers from now on may answer too late. */
+export function giveUpRounds(core: Core, leader: Leader): void {
+  const { rounds } = leader;
+  for (const id of rounds.inFlight?.ids ?? []) core.outbox.unconfirm(id);
+  for (const id of rounds.gathering) core.outbox.unconfirm(id);
+  rounds.inFlight = null;
+  rounds.gathering = [];
+}
+
+function maybeFinishRound(core: Core, leader: Leader): void {
+  const { rounds, transfer } = leader;
+  const { inFlight } = rounds;
+  if (inFlight === null) return;
+  if (quorumValueFor(core.sets, core.roundFor) < inFlight.round) return;
+  rounds.inFlight = null;
+  for (const id of inFlight.ids) core.outbox.confirm(id, inFlight.index);
+  if (transfer?.phase === "ending" && transfer.endRound <= inFlight.round) leader.transfer = null;
+}

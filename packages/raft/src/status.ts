@@ -1,0 +1,41 @@
+import type { Core } from "./core.js";
+import type { Progress } from "./progress.js";
+import type { PeerStatus, RaftStatus } from "./types.js";
+
+export function statusOf(core: Core): RaftStatus {
+  const { log, role, writes } = core;
+  const isLeader = role.kind === "leader";
+  return {
+    id: core.id,
+    term: core.term,
+    votedFor: core.votedFor,
+    role: core.roleName,
+    leader: core.leader,
+    commitIndex: core.commitIndex,
+    lastApplied: core.lastApplied,
+    last: log.last,
+    lastChain: log.lastChain,
+    persistedIndex: writes.persistedIndex,
+    persisted: writes.hardState,
+    logBase: log.base.position,
+    snapshot: core.snapshotBase.position,
+    isInstalling: core.installing !== null,
+    isDiskOverdue: core.isDiskOverdue,
+    uncommittedBytes: isLeader ? role.uncommittedBytes : 0,
+    transferTo: isLeader ? (role.transfer?.target ?? null) : null,
+    configuration: log.configuration,
+    peers: isLeader ? [...role.peers.values()].map((peer) => peerStatusOf(core, peer)) : [],
+  };
+}
+
+function peerStatusOf(core: Core, peer: Progress): PeerStatus {
+  return {
+    id: peer.id,
+    state: peer.state,
+    matchIndex: peer.matchIndex,
+    nextIndex: peer.nextIndex,
+    inFlight: peer.inFlight,
+    heardMsAgo: core.nowMs - peer.heardMs,
+    snapshot: peer.snapshot === null ? null : { index: peer.snapshot.base.position.index, chunk: peer.snapshot.chunk },
+  };
+}
