@@ -84,6 +84,10 @@ export class IncomingLink {
     this.socket.close(1001, "goodbye");
   }
 
+  abandon(): void {
+    this.socket.terminate("abandoned");
+  }
+
   private onBytes(bytes: Uint8Array): void {
     let frame: PeerFrame;
     try {

@@ -1,3 +1,12 @@
 export * from "./ports.js";
 export { NodeHost } from "./node-host.js";
 export type * from "./node-host-types.js";
+export { runNode } from "./run-node.js";
+export type { RunNodeOptions } from "./run-node.js";
+export { ConfigError, loadConfig, parseConfig } from "./config.js";
+export type { Config, ConfigEnvironment, ConfigProblem, ConfiguredNode, ServerLimits, Timing } from "./config.js";
+export { exitCodes } from "./exit-codes.js";
+export type { ExitCode, ExitName } from "./exit-codes.js";
+export { createLogger, logLevels } from "./logger.js";
+export type { LoggerOptions, LogLevel } from "./logger.js";
+export { createSystemClock } from "./clock.js";

@@ -197,6 +197,13 @@ export class OutgoingLink {
     }
   }
 
+  /** Tears the link down without a word. */
+  abandon(): void {
+    const { state } = this;
+    if (state.kind === "dialling") state.socket.terminate();
+    else if (state.kind !== "down") state.socket.terminate("abandoned");
+  }
+
   private isDialling(socket: WebSocket): boolean {
     return this.state.kind === "dialling" && this.state.socket === socket;
   }

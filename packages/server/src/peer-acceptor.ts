@@ -40,6 +40,7 @@ export class PeerAcceptor {
   private readonly sockets: WebSocketServer;
   private readonly open = new Set<Duplex>();
   private readonly logger: Logger;
+  private closed: Promise<void> | null = null;
 
   /** `onCall` must attach its listeners at once. */
   constructor(options: PeerAcceptorOptions, logger: Logger, onCall: (call: AcceptedCall, socket: WebSocket, raw: Socket) => void) {
@@ -65,17 +66,23 @@ export class PeerAcceptor {
     return listenOn(this.server, address, "peers");
   }
 
-  /** Stops accepting. Links that are open end by themselves, or are torn down. */
+  /** Takes no new calls: a peer that is told goodbye must not get in again through a door that is about to close. */
+  stopListening(): void {
+    this.closed ??= closeServer(this.server);
+  }
+
+  /** Resolves when the port is free. Links that are still open are torn down. */
   async close(): Promise<void> {
-    const closed = closeServer(this.server);
+    this.stopListening();
     for (const socket of this.open) socket.destroy();
-    await closed;
+    await this.closed;
   }
 
   private callFor(request: IncomingMessage): AcceptedCall | number {
-    const lane = lanes.find((each) => request.url === `/peer/${each}`);
-    const process = request.headers[processHeader];
-    const dial = Number(request.headers[dialHeader]);
+    const lane = request.url === "/" ? "control" : lanes.find((each) => request.url === `/peer/${each}`);
+    // Who calls without these is judged by its hello alone.
+    const process = request.headers[processHeader] ?? "";
+    const dial = Number(request.headers[dialHeader] ?? 0);
     if (lane === undefined) return 404;
     // No page in a browser has any business here.
     if (request.headers.origin !== undefined) return 403;
@@ -83,8 +90,8 @@ export class PeerAcceptor {
       this.logger.warn({ remote: remoteOf(request) }, "a peer link without the cluster's secret was refused");
       return 401;
     }
-    if (typeof process !== "string" || !/^[0-9a-f]{32}$/.test(process) || !Number.isSafeInteger(dial)) return 400;
-    if (this.open.size >= this.options.socketsMax) return 503;
+    if (typeof process !== "string" || process.length > 64 || !Number.isSafeInteger(dial)) return 400;
+    if (this.closed !== null || this.open.size >= this.options.socketsMax) return 503;
     return { lane, process, dial, remote: remoteOf(request) };
   }
 

@@ -69,9 +69,14 @@ export interface ServerPeerLinks extends PeerLinks {
   /** Listens and begins to dial. Resolves with the port; rejects with a ListenError. */
   start(): Promise<number>;
   met(): ReadonlyMap<NodeId, MetPeer>;
-  /** This node is formed. Known peers get a new hello; unformed ones of the configuration are handed what they lack. */
+  /**
+   * This node is formed, durably. Links that stand are made anew with a new hello; unformed members get what they lack. A node that is
+   * formed at its start says so before start().
+   */
   becomeFormed(facts: FormedFacts, durable: DurableFacts): void;
   notePromise(peer: NodeId, promise: PeerPromise): void;
+  /** Closes without a goodbye, as a death would: the peers shall not wait for this node. */
+  abandon(): Promise<void>;
   figures(): { readonly links: number; readonly bufferedBytes: number };
 }
 
@@ -96,7 +101,7 @@ class WebSocketPeerLinks implements ServerPeerLinks, PeerOwner {
   private formed: FormedFacts | null = null;
   private durable: DurableFacts | null = null;
   private readonly sweeper: Sweeper;
-  private isClosed = false;
+  private isStarted = false;
 
   constructor(options: PeerLinksOptions, parts: PeerLinksParts, events: PeerLinksEvents) {
     this.options = options;
@@ -122,6 +127,7 @@ class WebSocketPeerLinks implements ServerPeerLinks, PeerOwner {
 
   async start(): Promise<number> {
     const port = await this.acceptor.listen(this.options.self.listen);
+    this.isStarted = true;
     for (const peer of this.peers.values()) peer.dialAll();
     this.sweeper.start();
     return port;
@@ -148,7 +154,7 @@ class WebSocketPeerLinks implements ServerPeerLinks, PeerOwner {
   becomeFormed(facts: FormedFacts, durable: DurableFacts): void {
     this.formed = facts;
     this.durable = durable;
-    for (const peer of this.peers.values()) peer.renew();
+    if (this.isStarted) for (const peer of this.peers.values()) peer.renew();
   }
 
   notePromise(peer: NodeId, promise: PeerPromise): void {
@@ -166,17 +172,28 @@ class WebSocketPeerLinks implements ServerPeerLinks, PeerOwner {
   }
 
   async close(): Promise<void> {
-    this.isClosed = true;
-    this.sweeper.stop();
+    this.stop();
     for (const peer of this.peers.values()) peer.close();
     for (const caller of this.callers) caller.close();
     // Goodbyes are flushed by then, or never.
-    const deadline = this.parts.clock.monotonicMs() + 500;
-    while (this.callers.size > 0 || this.hasOpenLink()) {
-      if (this.parts.clock.monotonicMs() >= deadline) break;
+    const deadlineMs = this.parts.clock.monotonicMs() + 500;
+    while ((this.callers.size > 0 || this.hasOpenLink()) && this.parts.clock.monotonicMs() < deadlineMs) {
       await new Promise<void>((resolve) => this.parts.clock.setTimer(5, resolve));
     }
-    await this.acceptor.close();
+    await this.abandon();
+  }
+
+  async abandon(): Promise<void> {
+    this.stop();
+    const closed = this.acceptor.close();
+    for (const peer of this.peers.values()) peer.abandon();
+    for (const caller of this.callers) caller.abandon();
+    await closed;
+  }
+
+  private stop(): void {
+    this.sweeper.stop();
+    this.acceptor.stopListening();
   }
 
   // What the peers ask and tell.
@@ -235,7 +252,7 @@ class WebSocketPeerLinks implements ServerPeerLinks, PeerOwner {
     onAccepted: (link, hello) => {
       const peer = this.peers.get(hello.from);
       // A member that this node's file doesn't have: it may listen to us, but there is no address to call it back.
-      return peer !== undefined && !this.isClosed && peer.onIncoming(link, hello);
+      return peer !== undefined && peer.onIncoming(link, hello);
     },
     onRefused: (_, refusal, hello) => this.onRefused(hello.from, refusal, hello),
     onMessages: (link, hello, messages) => {

@@ -118,6 +118,7 @@ export class Peer {
 
   /** A link that the peer has dialled. False: it is older than the one in use. */
   onIncoming(link: IncomingLink, hello: PeerHello): boolean {
+    if (this.isClosed) return false;
     const { lane, process, dial } = link.options;
     const current = this.incoming.get(lane);
     if (current !== undefined && current.options.process === process && current.options.dial > dial) return false;
@@ -152,10 +153,19 @@ export class Peer {
   }
 
   close(): void {
+    this.stop();
+    this.closeLinks();
+  }
+
+  abandon(): void {
+    this.stop();
+    for (const lane of lanes) this.outgoing[lane].abandon();
+  }
+
+  private stop(): void {
     this.isClosed = true;
     for (const timer of this.retries.values()) timer.cancel();
     this.retries.clear();
-    this.closeLinks();
   }
 
   private createLink(lane: Lane, options: PeerOptions, parts: PeerParts): OutgoingLink {

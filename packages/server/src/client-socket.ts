@@ -1,0 +1,137 @@
+/** One client's connection: what a turn sends leaves in one frame, and a reader that stops is cut off. */
+import type { Socket } from "node:net";
+import { decodeClientFrame, encodeServerFrames, WireError } from "@holdfast/wire";
+import type { ClientMessage, ServerMessage } from "@holdfast/wire";
+import type { WebSocket } from "ws";
+import type { RejectionReason } from "./metrics.js";
+import type { ClientConnection, Clock, Logger, Timer } from "./ports.js";
+import { GuardedSocket } from "./web-socket.js";
+
+export interface ClientSocketOptions {
+  readonly id: number;
+  readonly remote: string;
+  /** Time to say hello. */
+  readonly helloMs: number;
+  readonly bufferedBytesSlow: number;
+  readonly bufferedBytesMax: number;
+}
+
+export interface ClientSocketOwner {
+  onMessages(connection: ClientSocket, messages: readonly ClientMessage[]): void;
+  onClosed(connection: ClientSocket): void;
+  onRejected(reason: RejectionReason): void;
+  /** The connection has messages to flush at the end of this turn. */
+  onDirty(connection: ClientSocket): void;
+}
+
+export class ClientSocket implements ClientConnection {
+  readonly id: number;
+  readonly remote: string;
+  private readonly options: ClientSocketOptions;
+  private readonly owner: ClientSocketOwner;
+  private readonly logger: Logger;
+  private readonly socket: GuardedSocket;
+  private readonly helloTimer: Timer;
+  private outbox: ServerMessage[] = [];
+  private isSlow = false;
+
+  constructor(options: ClientSocketOptions, parts: { clock: Clock; logger: Logger }, webSocket: WebSocket, raw: Socket, owner: ClientSocketOwner) {
+    this.id = options.id;
+    this.remote = options.remote;
+    this.options = options;
+    this.owner = owner;
+    this.logger = parts.logger;
+    this.socket = new GuardedSocket(webSocket, raw, parts.clock, {
+      onMessage: (bytes) => this.onBytes(bytes),
+      onClosed: (problem) => {
+        this.helloTimer.cancel();
+        this.logger.debug({ remote: this.remote, connection: this.id, reason: problem }, "client connection closed");
+        owner.onClosed(this);
+      },
+    });
+    this.helloTimer = parts.clock.setTimer(options.helloMs, () => {
+      owner.onRejected("hello_timeout");
+      this.close(1008, "no hello came in time");
+    });
+  }
+
+  get bufferedBytes(): number {
+    return this.socket.bufferedBytes;
+  }
+
+  send(message: ServerMessage): void {
+    if (!this.socket.isOpen) return;
+    this.outbox.push(message);
+    if (this.outbox.length === 1) this.owner.onDirty(this);
+  }
+
+  close(code: number, reason: string): void {
+    this.flush();
+    this.socket.close(code, reason);
+  }
+
+  terminate(problem: string): void {
+    this.socket.terminate(problem);
+  }
+
+  /** Sends what the turn has left here: as few frames as the limits allow, usually one. */
+  flush(): void {
+    if (this.outbox.length === 0) return;
+    const messages = this.outbox;
+    this.outbox = [];
+    if (!this.socket.isOpen) return;
+    for (const bytes of this.encode(messages)) {
+      const buffered = this.socket.bufferedBytes + bytes.length;
+      if (buffered > this.options.bufferedBytesMax) {
+        this.owner.onRejected("slow_reader");
+        this.logger.warn({ remote: this.remote, connection: this.id, bytes: buffered }, "client reads too slowly: cut off");
+        this.socket.terminate("reads too slowly");
+        return;
+      }
+      this.socket.send(bytes);
+      this.noteSlow(buffered);
+    }
+  }
+
+  sweep(quietMax: number): void {
+    const quiet = this.socket.sweep();
+    if (quiet >= quietMax) this.socket.terminate("nothing was heard from it");
+    else if (quiet > 0) this.socket.ping();
+  }
+
+  /** An answer that fits in no frame is that client's trouble (it holds too much), not the node's end. */
+  private encode(messages: readonly ServerMessage[]): readonly Uint8Array[] {
+    try {
+      return encodeServerFrames(messages);
+    } catch (error) {
+      if (!(error instanceof WireError)) throw error;
+      this.logger.error({ remote: this.remote, connection: this.id, reason: error.message }, "an answer can't be encoded");
+      this.socket.close(1011, error.code);
+      return [];
+    }
+  }
+
+  private noteSlow(buffered: number): void {
+    const isSlow = buffered > this.options.bufferedBytesSlow;
+    if (isSlow && !this.isSlow) {
+      this.logger.warn({ remote: this.remote, connection: this.id, bytes: buffered }, "client reads slowly");
+    }
+    this.isSlow = isSlow;
+  }
+
+  private onBytes(bytes: Uint8Array): void {
+    let messages: readonly ClientMessage[];
+    try {
+      messages = decodeClientFrame(bytes);
+    } catch (error) {
+      // The code is one of ours; nothing of the frame goes back or into the log.
+      const code = error instanceof WireError ? error.code : "undecodable";
+      this.owner.onRejected("bad_frame");
+      this.logger.warn({ remote: this.remote, connection: this.id, reason: code }, "client sent a frame that can't be decoded");
+      this.close(1007, code);
+      return;
+    }
+    if (messages[0]?.kind === "hello") this.helloTimer.cancel();
+    if (messages.length > 0) this.owner.onMessages(this, messages);
+  }
+}

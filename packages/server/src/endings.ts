@@ -1,0 +1,46 @@
+/** Why a node ends, and with which exit code. */
+import { StorageError } from "@holdfast/storage";
+import { UnknownCommandError } from "@holdfast/wire";
+import type { ExitName } from "./exit-codes.js";
+import { ListenError } from "./listening.js";
+
+/** `sentence`: for a person; null when there is nothing to say. */
+export interface Ending {
+  readonly exit: ExitName;
+  readonly sentence: string | null;
+  readonly error?: unknown;
+}
+
+/** Begins the quarantine's reason of a directory that a peer has shown to be an old copy: its later starts have that exit code too. */
+export const oldCopyReason = "old copy: ";
+
+export function endingFor(error: unknown): Ending {
+  if (error instanceof ListenError) return { exit: "portInUse", sentence: error.message, error };
+  if (error instanceof StorageError) return { exit: exitFor(error), sentence: error.message, error };
+  if (error instanceof UnknownCommandError) {
+    return { exit: "newerFormat", sentence: `the log has a command of a newer version: ${error.message}`, error };
+  }
+  return { exit: "internal", sentence: `an unexpected error: ${error instanceof Error ? error.message : String(error)}`, error };
+}
+
+function exitFor(error: StorageError): ExitName {
+  switch (error.code) {
+    case "damaged":
+    case "io":
+      return "storage";
+    case "quarantined":
+      return error.reason.includes(`quarantine: ${oldCopyReason}`) ? "oldCopy" : "storage";
+    case "locked":
+      return "directoryInUse";
+    case "other_node":
+      return "otherNode";
+    case "newer_format":
+      return "newerFormat";
+    default:
+      return assertNever(error.code);
+  }
+}
+
+function assertNever(value: never): never {
+  throw new Error(`unexpected storage problem ${String(value)}`);
+}

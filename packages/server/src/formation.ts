@@ -1,0 +1,170 @@
+/**
+ * How a cluster begins. The first configuration is made once, by the lowest id, when all nodes of the file have met and none is formed;
+ * every other node takes it from one that has it. A node without it neither votes, acknowledges nor campaigns: it has no core yet.
+ *
+ * Each step may be cut off by a crash. Before the maker's copy is durable nothing has happened, and the nodes meet again. Afterwards
+ * the maker is formed, and hands it on to each node whose (id, instance) it names, for as long as that takes.
+ */
+import type { Configuration, Index, LogBase, NodeId, Restored, Term } from "@holdfast/raft";
+import type { DataDirectory, Store } from "@holdfast/storage";
+import type { FormedFrame } from "./incoming-link.js";
+import type { FormedFacts } from "./peer-hello.js";
+import type { DurableFacts, MetPeer } from "./peer-links.js";
+import type { Clock, Logger, Timer } from "./ports.js";
+
+export interface FormationOptions {
+  readonly self: { readonly id: NodeId; readonly instance: string };
+  /** All nodes of the file, this one too. */
+  readonly nodes: readonly { readonly id: NodeId; readonly peer: string; readonly client: string }[];
+  /** Index of the first entry; above 1 when fences of a lost cluster must stay below every new token. */
+  readonly firstIndex: number;
+}
+
+export interface FormationParts {
+  readonly directory: Pick<DataDirectory, "form">;
+  readonly links: { met(): ReadonlyMap<NodeId, MetPeer> };
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** A fresh random cluster id. */
+  drawClusterId(): string;
+}
+
+export interface FormedNode {
+  readonly clusterId: string;
+  readonly store: Store;
+  readonly restored: Restored;
+}
+
+const reminderMs = 10_000;
+
+export class Formation {
+  /**
+   * Resolves when this node is formed and its copy durable: only then may the links say so and hand it on. Rejects on a storage error,
+   * which ends the process.
+   */
+  readonly formed: Promise<FormedNode>;
+  private readonly options: FormationOptions;
+  private readonly parts: FormationParts;
+  private readonly peers: readonly NodeId[];
+  private readonly isLowest: boolean;
+  private resolve: (node: FormedNode) => void = () => undefined;
+  private reject: (error: unknown) => void = () => undefined;
+  private reminder: Timer | null = null;
+  /** A configuration is being written: from here on no other one is taken. */
+  private isForming = false;
+  private isStopped = false;
+
+  constructor(options: FormationOptions, parts: FormationParts) {
+    this.options = options;
+    this.parts = parts;
+    const { self, nodes } = options;
+    this.peers = nodes.map((node) => node.id).filter((id) => id !== self.id);
+    this.isLowest = this.peers.every((id) => self.id < id);
+    this.formed = new Promise((resolve, reject) => {
+      this.resolve = resolve;
+      this.reject = reject;
+    });
+    // Whoever awaits `formed` hears of it; before that it is no unhandled rejection.
+    this.formed.catch(() => undefined);
+  }
+
+  start(): void {
+    this.armReminder();
+    this.onMet();
+  }
+
+  stop(): void {
+    this.isStopped = true;
+    this.reminder?.cancel();
+  }
+
+  /** Links have come or gone. */
+  onMet(): void {
+    if (this.isForming || this.isStopped || !this.isLowest) return;
+    const met = this.parts.links.met();
+    for (const id of this.peers) {
+      const peer = met.get(id);
+      // A formed peer has a configuration to hand on; to make another one beside it would be a second cluster.
+      if (peer === undefined || peer.clusterId !== null) return;
+    }
+    const instanceFor = (id: NodeId): string => met.get(id)?.instance ?? this.options.self.instance;
+    const configuration = firstConfiguration(this.options.nodes, instanceFor);
+    const { firstIndex } = this.options;
+    const clusterId = this.parts.drawClusterId();
+    this.parts.logger.info({ clusterId, firstIndex }, "all nodes have met: making the first configuration");
+    this.form({ clusterId, firstIndex, configuration });
+  }
+
+  /** A formed peer hands on what it has. */
+  onFormed(from: NodeId, frame: FormedFrame): void {
+    if (this.isForming || this.isStopped) return;
+    const problem = this.problemWith(frame);
+    if (problem !== null) {
+      this.parts.logger.error({ peer: from, clusterId: frame.clusterId, reason: problem }, "refused a first configuration");
+      return;
+    }
+    this.parts.logger.info({ peer: from, clusterId: frame.clusterId, firstIndex: frame.firstIndex }, "taking the first configuration");
+    this.form({ clusterId: frame.clusterId, firstIndex: frame.firstIndex, configuration: frame.configuration });
+  }
+
+  private problemWith(frame: FormedFrame): string | null {
+    const { self, firstIndex } = this.options;
+    const { voters, outgoing, learners } = frame.configuration;
+    const members = [...voters, ...outgoing, ...learners];
+    if (!members.some((member) => member.id === self.id && member.instance === self.instance)) {
+      return `it doesn't name ${self.id} with instance ${self.instance}`;
+    }
+    if (frame.firstIndex < firstIndex) {
+      return `its log begins at ${frame.firstIndex}, and this node was told to begin at ${firstIndex}, above the fences of a lost cluster`;
+    }
+    return null;
+  }
+
+  private form(facts: FormedFacts): void {
+    this.isForming = true;
+    this.reminder?.cancel();
+    const { clusterId, firstIndex, configuration } = facts;
+    this.parts.directory.form(clusterId, firstBase(firstIndex, configuration)).then(
+      ({ store, restored }) => this.resolve({ clusterId, store, restored }),
+      (error: unknown) => this.reject(error),
+    );
+  }
+
+  private armReminder(): void {
+    this.reminder = this.parts.clock.setTimer(reminderMs, () => {
+      const met = this.parts.links.met();
+      const missing = this.peers.filter((id) => !met.has(id));
+      const text = missing.length > 0 ? `waiting to form the cluster: not met yet: ${missing.join(", ")}` : "waiting to be formed";
+      this.parts.logger.info({ missing }, text);
+      this.armReminder();
+    });
+  }
+}
+
+/** Ordered by id, so that all copies are equal byte for byte. */
+function firstConfiguration(nodes: FormationOptions["nodes"], instanceFor: (id: NodeId) => string): Configuration {
+  const sorted = [...nodes].sort((a, b) => (a.id < b.id ? -1 : 1));
+  const voters = sorted.map(({ id, peer, client }) => ({ id, instance: instanceFor(id), peer, client }));
+  return { voters, outgoing: [], learners: [], removed: [] };
+}
+
+/** The state before the first entry. */
+export function firstBase(firstIndex: number, configuration: Configuration): LogBase {
+  return { position: { term: 0 as Term, index: (firstIndex - 1) as Index }, chain: 0, configuration };
+}
+
+/** What a hello says of this directory. */
+export function durableFactsOf(restored: Restored): DurableFacts {
+  const last = restored.entries.at(-1);
+  const position = last === undefined ? restored.base.position : { term: last.term, index: last.index };
+  return { term: restored.hardState.term, last: position };
+}
+
+/**
+ * What a formed node knows of its cluster at a start. A node that begins with nothing gets the log's true beginning while it is still
+ * known; later a snapshot of the leader takes the place of whatever it began with.
+ */
+export function formedFactsOf(clusterId: string, restored: Restored, configuration: Configuration): FormedFacts {
+  const { position } = restored.base;
+  return { clusterId, firstIndex: position.term === 0 ? position.index + 1 : 1, configuration };
+}

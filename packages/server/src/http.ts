@@ -1,0 +1,111 @@
+/** The plain HTTP side of the client port: health for supervisors, figures for Prometheus. */
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { STATUS_CODES } from "node:http";
+import { isLoopback } from "./address.js";
+
+export interface Health {
+  readonly isLive: boolean;
+  readonly isReady: boolean;
+  /** Why it isn't ready, for a person. */
+  readonly problem: string | null;
+}
+
+export interface HttpOptions {
+  /** Web origins that may use this port. */
+  readonly origins: readonly string[];
+  /** Hosts under which this node is called, without ports; of interest when `isLoopbackOnly`. */
+  readonly hosts: readonly string[];
+  /** The listener is on a loopback address. */
+  readonly isLoopbackOnly: boolean;
+}
+
+export interface HttpParts {
+  health(): Health;
+  metrics(): Promise<{ readonly contentType: string; readonly text: string }>;
+}
+
+/** Why a request is refused before anything else is looked at; null when it may go on. */
+export type DoorProblem = { readonly reason: "origin" | "host"; readonly status: number; readonly detail: string };
+
+/**
+ * Any page in a developer's browser can reach localhost. A cross-site request carries an Origin; a page whose name was rebound to
+ * 127.0.0.1 carries that name as Host.
+ */
+export function doorProblem(request: IncomingMessage, options: HttpOptions): DoorProblem | null {
+  const { origin, host } = request.headers;
+  if (origin !== undefined && !options.origins.includes(origin)) {
+    return { reason: "origin", status: 403, detail: "this web origin is not listed in the configuration (origins)" };
+  }
+  if (!options.isLoopbackOnly || host === undefined) return null;
+  const name = hostName(host);
+  if (isLoopback(name) || options.hosts.includes(name)) return null;
+  return { reason: "host", status: 421, detail: "this node is not called by that host name" };
+}
+
+function hostName(host: string): string {
+  const withoutPort = host.replace(/:[0-9]*$/, "");
+  return withoutPort.replace(/^\[(.*)\]$/, "$1").toLowerCase();
+}
+
+export function createHttpHandler(options: HttpOptions, parts: HttpParts): (request: IncomingMessage, response: ServerResponse) => void {
+  return (request, response) => {
+    // A request may bring a body nobody asked for; unread it would keep the connection busy.
+    request.resume();
+    const problem = doorProblem(request, options);
+    if (problem !== null) return sendProblem(response, problem.status, problem.detail);
+    if (request.headers.origin !== undefined) {
+      response.setHeader("access-control-allow-origin", request.headers.origin);
+      response.setHeader("vary", "origin");
+    }
+    const path = (request.url ?? "/").split("?", 1)[0] ?? "/";
+    const route = routes.get(path);
+    if (route === undefined) return sendProblem(response, 404, "there is nothing at this path");
+    if (request.method !== "GET" && request.method !== "HEAD") {
+      response.setHeader("allow", "GET, HEAD");
+      return sendProblem(response, 405, "this path can only be read");
+    }
+    route(parts, response);
+  };
+}
+
+type Route = (parts: HttpParts, response: ServerResponse) => void;
+
+const routes: ReadonlyMap<string, Route> = new Map<string, Route>([
+  ["/livez", (parts, response) => sendHealth(response, parts.health(), "isLive")],
+  ["/readyz", (parts, response) => sendHealth(response, parts.health(), "isReady")],
+  ["/metrics", sendMetrics],
+]);
+
+function sendHealth(response: ServerResponse, health: Health, asked: "isLive" | "isReady"): void {
+  if (health[asked]) sendJson(response, 200, "application/json", { status: "ok" });
+  else sendProblem(response, 503, health.problem ?? "not yet");
+}
+
+function sendMetrics(parts: HttpParts, response: ServerResponse): void {
+  parts.metrics().then(
+    ({ contentType, text }) => send(response, 200, contentType, text),
+    () => sendProblem(response, 500, "the figures could not be collected"),
+  );
+}
+
+/** RFC 9457. */
+function sendProblem(response: ServerResponse, status: number, detail: string): void {
+  const title = STATUS_CODES[status] ?? "Error";
+  sendJson(response, status, "application/problem+json", { type: "about:blank", title, status, detail });
+}
+
+function sendJson(response: ServerResponse, status: number, contentType: string, body: object): void {
+  send(response, status, contentType, `${JSON.stringify(body)}\n`);
+}
+
+function send(response: ServerResponse, status: number, contentType: string, text: string): void {
+  const body = Buffer.from(text);
+  response.writeHead(status, {
+    "content-type": contentType,
+    "content-length": body.length,
+    "cache-control": "no-store",
+    "x-content-type-options": "nosniff",
+  });
+  // Node leaves the body out of an answer to HEAD.
+  response.end(body);
+}

@@ -1,0 +1,31 @@
+/** From the configuration file to the options of the parts. */
+import type { Config } from "./config.js";
+import type { NodeHostOptions } from "./node-host-types.js";
+
+/** One synced batch: large enough to share a slow disk's sync among many, small enough to be written in some milliseconds. */
+const writeBytesMax = 4 * 1024 * 1024;
+
+export function nodeHostOptionsFor(config: Config, nodeId: string, clusterId: string, version: string): NodeHostOptions {
+  const { timing, limits } = config;
+  return {
+    clusterId,
+    raft: {
+      id: nodeId,
+      electionTimeoutMsMin: timing.electionTimeoutMs,
+      heartbeatMs: timing.heartbeatMs,
+      diskStallMs: timing.diskStallMs,
+      limits: {
+        uncommittedBytesMax: limits.uncommittedBytesMax,
+        reservedBytesMax: limits.reservedBytesMax,
+        appendsInFlightMax: limits.appendsInFlightMax,
+        appendBytesMax: limits.appendBytesMax,
+        appendEntriesMax: limits.appendEntriesMax,
+        committedBytesPerOutputMax: limits.committedBytesPerOutputMax,
+        trailingEntriesMax: limits.trailingEntriesMax,
+      },
+    },
+    gateway: { nodeId, version, ttlMsMin: timing.ttlMsMin, ttlMsMax: timing.ttlMsMax, sessionsMax: limits.sessionsMax },
+    snapshots: { snapshotEntries: limits.snapshotEntries, snapshotBytes: limits.snapshotBytes },
+    writeBytesMax,
+  };
+}

@@ -1,0 +1,307 @@
+/** The parts of a running node, from the data directory to the sockets. */
+import { randomBytes, randomInt } from "node:crypto";
+import { isIP } from "node:net";
+import type { Configuration, NodeId, Random, Restored } from "@holdfast/raft";
+import { openDataDirectory, readMachineBootId, StorageError } from "@holdfast/storage";
+import type { DataDirectory } from "@holdfast/storage";
+import { entryCodec } from "@holdfast/wire";
+import { formatAddress, isLoopback, parseAddress } from "./address.js";
+import { createClientListener } from "./client-listener.js";
+import type { ClientListener } from "./client-listener.js";
+import { createSystemClock } from "./clock.js";
+import type { Config, ConfiguredNode } from "./config.js";
+import { endingFor, oldCopyReason } from "./endings.js";
+import type { Ending } from "./endings.js";
+import { FatalRefusals } from "./fatal-refusals.js";
+import type { FatalRefusal } from "./fatal-refusals.js";
+import { durableFactsOf, formedFactsOf, Formation } from "./formation.js";
+import type { FormedNode } from "./formation.js";
+import { createHttpHandler } from "./http.js";
+import type { Health, HttpOptions } from "./http.js";
+import { createMetrics } from "./metrics.js";
+import type { Metrics, TransportSource } from "./metrics.js";
+import { nodeHostOptionsFor } from "./node-options.js";
+import { NodeHost } from "./node-host.js";
+import type { StopReason } from "./node-host-types.js";
+import { createPeerLinks } from "./peer-links.js";
+import type { ServerPeerLinks } from "./peer-links.js";
+import type { Clock, Logger } from "./ports.js";
+import { loadMachine } from "./stored-machine.js";
+
+export interface NodeProcessOptions {
+  readonly config: Config;
+  readonly nodeId: string;
+  readonly dataDirectory: string;
+  readonly bootstrap?: { readonly firstIndex: number };
+  readonly version: string;
+}
+
+const random: Random = { integer: (below) => randomInt(below) };
+/** Parts of a node that are asked to stop get so long: a disk that hangs must not hold the process for ever. */
+const stopMsMax = 10_000;
+
+export class NodeProcess {
+  private readonly options: NodeProcessOptions;
+  private readonly logger: Logger;
+  private readonly clock: Clock = createSystemClock();
+  private readonly metrics: Metrics;
+  private readonly ending: Promise<Ending>;
+  private resolveEnding: (ending: Ending) => void = () => undefined;
+  private directory: DataDirectory | null = null;
+  private listener: ClientListener | null = null;
+  private links: ServerPeerLinks | null = null;
+  private formation: Formation | null = null;
+  private host: NodeHost | null = null;
+  private clusterId: string | null = null;
+  private isEnding = false;
+  private isHostStopped = false;
+  private readonly refusals: FatalRefusals;
+
+  constructor(options: NodeProcessOptions, logger: Logger) {
+    this.options = options;
+    this.logger = logger;
+    this.metrics = createMetrics(this.clock);
+    this.ending = new Promise((resolve) => {
+      this.resolveEnding = resolve;
+    });
+    this.refusals = new FatalRefusals({
+      clock: this.clock,
+      clusterId: () => this.clusterId,
+      met: () => this.links?.met() ?? new Map(),
+      onFatal: (fatal) => this.onFatal(fatal),
+    });
+  }
+
+  /** Asks the node to end; the first reason counts. */
+  end(ending: Ending): void {
+    this.isEnding = true;
+    this.resolveEnding(ending);
+  }
+
+  /** Resolves when the node has ended and its directory is closed. */
+  async run(): Promise<Ending> {
+    const started = this.start().catch((error: unknown) => this.end(endingFor(error)));
+    const ending = await this.ending;
+    const isInOrder = ending.exit === "ok";
+    const late: Ending = isInOrder ? { exit: "storage", sentence: "the disk did not answer while the node was stopping" } : ending;
+    const stopped = this.stop(isInOrder, started).then(
+      () => ending,
+      (error: unknown) => (isInOrder ? endingFor(error) : ending),
+    );
+    const timeUp = new Promise<Ending>((resolve) => {
+      const timer = this.clock.setTimer(stopMsMax, () => resolve(late));
+      void stopped.then(() => timer.cancel());
+    });
+    return Promise.race([stopped, timeUp]);
+  }
+
+  private async start(): Promise<void> {
+    const { config, nodeId, dataDirectory } = this.options;
+    const { logger } = this;
+    const machineBootId = await readMachineBootId();
+    const randomInstance = (): string => randomBytes(16).toString("hex");
+    const directory = await openDataDirectory({ directory: dataDirectory, nodeId, machineBootId, randomInstance, logger });
+    this.directory = directory;
+    const { clusterId } = directory.identity;
+    if (this.options.bootstrap !== undefined && clusterId !== null) {
+      return this.end({ exit: "usage", sentence: "--bootstrap is for a new data directory, and this one is formed already" });
+    }
+    const own = nodeFor(config, nodeId);
+    this.warnOf(own);
+    this.listener = this.createListener(own);
+    await this.listener.start();
+    if (this.isEnding) return;
+    const links = this.createLinks(own, directory);
+    this.links = links;
+    this.metrics.attachTransport({ figures: () => this.transportFigures() });
+    const { restored, store } = directory;
+    if (clusterId !== null && restored !== null && store !== null) {
+      await this.startHost({ clusterId, store, restored }, links, directory);
+      if (!this.isEnding) await links.start();
+    } else {
+      await links.start();
+      await this.startUnformed(links, directory);
+    }
+  }
+
+  private async startUnformed(links: ServerPeerLinks, directory: DataDirectory): Promise<void> {
+    const { config, nodeId, bootstrap } = this.options;
+    const { instance } = directory.identity;
+    const { clock, logger } = this;
+    const formation = new Formation(
+      { self: { id: nodeId, instance }, nodes: config.nodes, firstIndex: bootstrap?.firstIndex ?? 1 },
+      { directory, links, clock, logger, drawClusterId: () => randomBytes(16).toString("hex") },
+    );
+    this.formation = formation;
+    formation.start();
+    const formed = await Promise.race([formation.formed, this.ending.then(() => null)]);
+    formation.stop();
+    this.formation = null;
+    if (formed !== null && !this.isEnding) await this.startHost(formed, links, directory);
+  }
+
+  private async startHost(formed: FormedNode, links: ServerPeerLinks, directory: DataDirectory): Promise<void> {
+    const { config, nodeId, version } = this.options;
+    const { clusterId, store, restored } = formed;
+    const { clock, logger, metrics } = this;
+    const machine = await loadMachine(store).catch(async (error: unknown) => {
+      if (error instanceof StorageError && error.code === "damaged") await directory.quarantine(error.reason);
+      throw error;
+    });
+    if (this.isEnding) return;
+    const parts = { clock, random, codec: entryCodec, store, restored, machine, links, logger, metrics };
+    const host = new NodeHost(nodeHostOptionsFor(config, nodeId, clusterId, version), parts);
+    this.host = host;
+    this.clusterId = clusterId;
+    this.attachMetrics(host);
+    void host.stopped.then((reason) => this.onHostStopped(reason));
+    // The host is there before the first message can be.
+    links.becomeFormed(formedFactsOf(clusterId, restored, configurationIn(restored)), durableFactsOf(restored));
+    host.start();
+    this.listener?.open(host.gateway);
+    const { term, last } = durableFactsOf(restored);
+    logger.info({ clusterId, term, index: last.index }, "node started");
+  }
+
+  /** In order: leadership goes to another node, what was promised is written, clients and peers are told. Else nobody is told anything. */
+  private async stop(isInOrder: boolean, started: Promise<void>): Promise<void> {
+    this.refusals.stop();
+    if (!isInOrder) await Promise.all([this.links?.abandon(), this.listener?.abandon()]);
+    await started;
+    if (this.host !== null && !this.isHostStopped) await this.host.transferAndStop();
+    if (isInOrder) {
+      await this.listener?.close();
+      await this.links?.close();
+    } else await Promise.all([this.links?.abandon(), this.listener?.abandon()]);
+    await this.directory?.close();
+  }
+
+  private onHostStopped(reason: StopReason): void {
+    this.isHostStopped = true;
+    switch (reason.kind) {
+      case "asked":
+        return;
+      case "storage":
+        return this.end(endingFor(reason.error instanceof StorageError ? reason.error : new StorageError("io", String(reason.error), reason.error)));
+      case "internal":
+        return this.end(endingFor(reason.error));
+      default:
+        assertNever(reason);
+    }
+  }
+
+  /** From here on this node takes part in nothing. */
+  private onFatal({ exit, refusal }: FatalRefusal): void {
+    const ending: Ending = { exit, sentence: `${refusal.from} refuses this node: ${refusal.problem}` };
+    if (exit !== "oldCopy" || this.directory === null) return this.end(ending);
+    // The peers' knowledge dies with their processes: the directory itself must know.
+    this.links?.abandon().catch(() => undefined);
+    this.directory.quarantine(`${oldCopyReason}${refusal.problem}`).then(
+      () => this.end(ending),
+      (error: unknown) => this.end(endingFor(error)),
+    );
+  }
+
+  private createLinks(own: ConfiguredNode, directory: DataDirectory): ServerPeerLinks {
+    const { config, nodeId } = this.options;
+    const { instance, boot } = directory.identity;
+    const options = {
+      self: { id: nodeId, instance, boot, listen: own.listen.peer },
+      cluster: config.cluster,
+      peers: config.nodes.filter((node) => node.id !== nodeId).map((node) => ({ id: node.id, address: node.peer })),
+      secret: null,
+      electionTimeoutMs: config.timing.electionTimeoutMs,
+      bufferedBytesMax: config.limits.peerBufferedBytesMax,
+    };
+    return createPeerLinks(options, { clock: this.clock, random, logger: this.logger }, {
+      onMessages: (from, messages) => this.host?.onMessages(from, messages),
+      onPeerGone: (peer) => this.host?.onPeerGone(peer),
+      onPeerReset: (peer) => this.host?.onPeerReset(peer),
+      onRefused: (refusal, isPeerFormed) => this.refusals.onRefused(refusal, isPeerFormed),
+      onMet: () => this.formation?.onMet(),
+      onFormed: (from, frame) => this.formation?.onFormed(from, frame),
+    });
+  }
+
+  private createListener(own: ConfiguredNode): ClientListener {
+    const { config } = this.options;
+    const http: HttpOptions = {
+      origins: config.origins,
+      hosts: [parseAddress(own.client)?.host ?? "localhost"],
+      isLoopbackOnly: isLoopback(own.listen.client.host),
+    };
+    const handleRequest = createHttpHandler(http, { health: () => this.health(), metrics: () => this.metrics.render() });
+    const { limits } = config;
+    return createClientListener(
+      {
+        listen: own.listen.client,
+        http,
+        connectionsMax: limits.clientConnectionsMax,
+        pendingUpgradesMax: 256,
+        bufferedBytesSlow: limits.clientBufferedBytesSlow,
+        bufferedBytesMax: limits.clientBufferedBytesMax,
+        headMs: 5_000,
+        helloMs: 5_000,
+        pingMs: 5_000,
+      },
+      { clock: this.clock, logger: this.logger, handleRequest, onRejected: (reason) => this.metrics.noteRejected(reason) },
+    );
+  }
+
+  private health(): Health {
+    if (this.isEnding) return { isLive: true, isReady: false, problem: "the node is stopping" };
+    if (this.host !== null) return this.host.health();
+    return { isLive: true, isReady: false, problem: this.formation === null ? "the node is starting" : "the cluster is not formed yet" };
+  }
+
+  private attachMetrics(host: NodeHost): void {
+    this.metrics.attach({
+      figures: () => {
+        const { term, commitIndex, lastApplied, role, sessions, locks } = host.status();
+        return { term, commitIndex, lastApplied, isLeader: role === "leader", sessions, locks, waiters: null };
+      },
+      modeFor: () => null,
+    });
+  }
+
+  private transportFigures(): ReturnType<TransportSource["figures"]> {
+    const peer = this.links?.figures() ?? { links: 0, bufferedBytes: 0 };
+    return {
+      client: this.listener?.figures() ?? { connections: 0, bufferedBytes: 0 },
+      peer: { connections: peer.links, bufferedBytes: peer.bufferedBytes },
+    };
+  }
+
+  private warnOf(own: ConfiguredNode): void {
+    for (const address of [own.listen.peer, own.listen.client]) {
+      if (isLoopback(address.host)) continue;
+      const where = formatAddress(address);
+      this.logger.warn({ address: where }, `${where} can be reached from other machines, without encryption or passwords: let a firewall guard it`);
+    }
+    const hasNames = this.options.config.nodes.some(({ peer }) => isHostName(parseAddress(peer)?.host ?? ""));
+    // Name look-ups and disk syncs share libuv's pool: four look-ups that hang would stop the disk.
+    if (hasNames && Number(process.env["UV_THREADPOOL_SIZE"] ?? 4) < 16) {
+      this.logger.warn({}, "peers have host names: set UV_THREADPOOL_SIZE=16, so that a slow name server can't delay the disk");
+    }
+  }
+}
+
+function isHostName(host: string): boolean {
+  return isIP(host) === 0 && host !== "localhost";
+}
+
+function nodeFor(config: Config, id: NodeId): ConfiguredNode {
+  const node = config.nodes.find((each) => each.id === id);
+  if (node === undefined) throw new Error(`the configuration has no node ${id}`);
+  return node;
+}
+
+/** The newest configuration in the log, committed or not (thesis 4.1). */
+function configurationIn(restored: Restored): Configuration {
+  const entry = restored.entries.findLast((each) => each.kind === "configuration");
+  return entry === undefined ? restored.base.configuration : entryCodec.decodeConfiguration(entry.payload);
+}
+
+function assertNever(value: never): never {
+  throw new Error(`unexpected ${JSON.stringify(value)}`);
+}

@@ -1,0 +1,102 @@
+/** One node as a process: everything is put together here, and taken apart in order. */
+import { readFile } from "node:fs/promises";
+import { exitCodes } from "./exit-codes.js";
+import type { ExitName } from "./exit-codes.js";
+import type { Config } from "./config.js";
+import { createLogger } from "./logger.js";
+import { NodeProcess } from "./node-process.js";
+import type { Ending } from "./endings.js";
+import type { Logger } from "./ports.js";
+
+export interface RunNodeOptions {
+  readonly config: Config;
+  readonly nodeId: string;
+  readonly dataDirectory: string;
+  /** Forms a cluster whose log begins above the fences of one that was lost. Only for a directory that is not formed yet. */
+  readonly bootstrap?: { readonly firstIndex: number };
+  /**
+   * The process is this node's own: SIGTERM and SIGINT stop it, a second one at once; an error that nobody caught ends it. False for a
+   * caller that looks after all that itself.
+   */
+  readonly signals: boolean;
+  /** Aborted: stop in order, as for SIGTERM. */
+  readonly stop?: AbortSignal;
+  /** Where sentences for a person go; process.stderr unless a test listens. */
+  readonly writeError?: (text: string) => void;
+  readonly logger?: Logger;
+}
+
+/** Resolves with the exit code when the node has ended, its directory closed. Never rejects. */
+export async function runNode(options: RunNodeOptions): Promise<number> {
+  const { config, nodeId } = options;
+  const writeError = options.writeError ?? ((text) => process.stderr.write(text));
+  const logger = options.logger ?? createLogger({ node: nodeId, level: config.logLevel });
+  const say = (exit: ExitName, sentence: string, error?: unknown): number => {
+    const { code } = exitCodes[exit];
+    logger.error({ reason: exit, code, ...(error === undefined ? {} : { err: error }) }, sentence);
+    writeError(`holdfast: ${nodeId}: ${sentence}\n`);
+    return code;
+  };
+  const problem = argumentProblem(options);
+  if (problem !== null) return say("usage", problem);
+  const node = new NodeProcess({ ...options, version: await readVersion() }, logger);
+  const undo = options.signals ? handleSignals(node, logger, say) : () => undefined;
+  options.stop?.addEventListener("abort", () => node.end({ exit: "ok", sentence: null }), { once: true });
+  if (options.stop?.aborted === true) node.end({ exit: "ok", sentence: null });
+  const ending = await node.run();
+  undo();
+  return sayEnding(ending, logger, say);
+}
+
+function sayEnding(ending: Ending, logger: Logger, say: (exit: ExitName, sentence: string, error?: unknown) => number): number {
+  if (ending.sentence !== null) return say(ending.exit, ending.sentence, ending.error);
+  logger.info({ code: exitCodes[ending.exit].code }, "stopped");
+  return exitCodes[ending.exit].code;
+}
+
+function argumentProblem(options: RunNodeOptions): string | null {
+  const { config, nodeId, bootstrap } = options;
+  if (!config.nodes.some((node) => node.id === nodeId)) {
+    return `the configuration has no node ${JSON.stringify(nodeId)}; it has ${config.nodes.map((node) => node.id).join(", ")}`;
+  }
+  const firstIndex = bootstrap?.firstIndex ?? 1;
+  if (!Number.isSafeInteger(firstIndex) || firstIndex < 1 || firstIndex > Number.MAX_SAFE_INTEGER / 2) {
+    return `--first-index ${firstIndex} is not a whole number from 1 to ${Math.floor(Number.MAX_SAFE_INTEGER / 2)}`;
+  }
+  return null;
+}
+
+async function readVersion(): Promise<string> {
+  const text = await readFile(new URL("../../package.json", import.meta.url), "utf8");
+  const { version } = JSON.parse(text) as { readonly version: string };
+  return version;
+}
+
+/** Returns how to take the handlers away again. */
+function handleSignals(
+  node: NodeProcess,
+  logger: Logger,
+  say: (exit: ExitName, sentence: string, error?: unknown) => number,
+): () => void {
+  let isStopping = false;
+  const onSignal = (signal: NodeJS.Signals): void => {
+    if (isStopping) process.exit(exitCodes[signal === "SIGINT" ? "interrupted" : "terminated"].code);
+    isStopping = true;
+    logger.info({ signal }, `${signal}: stopping in order; a second signal ends the process at once`);
+    node.end({ exit: "ok", sentence: null });
+  };
+  // What nobody caught may have left anything half done: nothing more is written, sent or answered.
+  const onUncaught = (error: unknown): void => {
+    process.exit(say("internal", `an unexpected error: ${error instanceof Error ? error.message : String(error)}`, error));
+  };
+  process.on("SIGTERM", onSignal);
+  process.on("SIGINT", onSignal);
+  process.on("uncaughtException", onUncaught);
+  process.on("unhandledRejection", onUncaught);
+  return () => {
+    process.off("SIGTERM", onSignal);
+    process.off("SIGINT", onSignal);
+    process.off("uncaughtException", onUncaught);
+    process.off("unhandledRejection", onUncaught);
+  };
+}
