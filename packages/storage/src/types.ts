@@ -63,3 +63,20 @@ export interface DataDirectory {
 
 /** Why a directory can't be used. `exitCode` is the process's. */
 export type StorageProblemCode = "damaged" | "quarantined" | "locked" | "other_node" | "newer_format" | "io";
+
+/** The part of pino's shape that storage uses. One line per thing that an operator should know of. */
+export interface StorageLogger {
+  info(facts: object, text: string): void;
+  warn(facts: object, text: string): void;
+}
+
+export interface DataDirectoryOptions {
+  /** Made when it is missing, with mode 0700. */
+  readonly directory: string;
+  readonly nodeId: string;
+  /** From readMachineBootId(). */
+  readonly machineBootId: string;
+  /** Draws the instance at the first start: a random text, never the same twice. */
+  randomInstance(): string;
+  readonly logger?: StorageLogger;
+}
