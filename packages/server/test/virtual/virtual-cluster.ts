@@ -127,9 +127,9 @@ export class VirtualCluster {
     for (const node of this.nodes) for (const other of this.nodes) if (node !== other) node.host?.onPeerReset(other.id);
   }
 
-  /** Those that say they lead and serve. */
+  /** Those that run and say they lead. */
   leaders(): VirtualNode[] {
-    return this.nodes.filter((node) => node.host !== null && node.host.status().role === "leader");
+    return this.nodes.filter((node) => !node.clock.isPaused && node.host?.status().role === "leader");
   }
 
   async leader(limitMs = 10 * electionTimeoutMs): Promise<VirtualNode> {
@@ -143,6 +143,14 @@ export class VirtualCluster {
     };
     await this.clock.until("a leader", () => followed() !== undefined, limitMs);
     return followed() as VirtualNode;
+  }
+
+  /** All nodes have applied what the leader has, and hold the same state. */
+  async converged(limitMs = 10_000): Promise<void> {
+    const applied = (): Set<number | undefined> => new Set(this.nodes.map((node) => node.host?.status().lastApplied));
+    await this.clock.until("all have applied the same", () => applied().size === 1, limitMs);
+    const hashes = new Set(this.nodes.map((node) => node.host?.stateHash()));
+    if (hashes.size !== 1) throw new Error(`states differ at index ${[...applied()].join()}: ${[...hashes].join(" ")}`);
   }
 
   client(node: VirtualNode): VirtualClient {
