@@ -6,7 +6,7 @@ import { spawn } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
 import { constants } from "node:os";
 import { ProcessFamily, send } from "./process-family.js";
-import type { ProcessTable } from "./process-table.js";
+import type { ProcessTable } from "../process-table.js";
 
 /** What the runner needs to know of a lock. */
 export interface Lease {

@@ -2,7 +2,7 @@
  * Everything that a command started: its process group, its descendants and the groups that these lead (`timeout` and job-control
  * shells make groups of their own), and on Linux those that left all of that but still bear the run's mark in their environment.
  */
-import type { ProcessRow, ProcessTable } from "./process-table.js";
+import type { ProcessRow, ProcessTable } from "../process-table.js";
 
 export interface FamilyOptions {
   /** The command's own pid. */

@@ -7,7 +7,7 @@ import path from "node:path";
 import { afterEach, beforeEach, test } from "node:test";
 import { CommandRunner } from "../../src/lock/command-runner.js";
 import type { RunOptions } from "../../src/lock/command-runner.js";
-import { processTable } from "../../src/lock/process-table.js";
+import { processTable } from "../../src/process-table.js";
 import { until } from "../until.js";
 import { FakeLease } from "./fake-lease.js";
 

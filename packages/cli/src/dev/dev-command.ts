@@ -1,0 +1,229 @@
+/** `holdfast dev`: a cluster of real processes on this machine. */
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { CommandFailure } from "../command-failure.js";
+import type { Io } from "../io.js";
+import { json } from "../output.js";
+import { defaultEndpoints, localCluster } from "./cluster-file.js";
+import type { ClusterSize } from "./cluster-file.js";
+import type { NodeEnd, NodeProcess } from "./node-process.js";
+import { takenPorts } from "./ports.js";
+import type { PortAddress } from "./ports.js";
+import { takeRunFile } from "./run-file.js";
+import type { RunFile } from "./run-file.js";
+import { Supervisor } from "./supervisor.js";
+
+export interface DevOptions {
+  /** Null: as many as the folder holds, else 3. */
+  readonly size: ClusterSize | null;
+  readonly data: string;
+  /** A configuration file of one's own; null: one is written into the data folder. */
+  readonly config: string | null;
+  readonly isJson: boolean;
+}
+
+export interface DevNode {
+  readonly id: string;
+  /** Advertised to clients, "host:port". */
+  readonly client: string;
+  /** Where it listens, for both. */
+  readonly listens: readonly PortAddress[];
+}
+
+export interface DevParts {
+  readonly io: Io;
+  /** Reads and checks a configuration file. */
+  readonly readNodes: (file: string) => Promise<readonly DevNode[]>;
+  /** The id of the leader, null while there is none that can be reached. */
+  readonly findLeader: (endpoints: readonly string[]) => Promise<string | null>;
+  /** What runs one node. */
+  readonly wordsFor: (id: string, config: string, folder: string) => readonly [string, ...string[]];
+  /** Called once with what to do at SIGINT, SIGTERM and SIGHUP. */
+  readonly onStopSignal: (stop: () => void) => void;
+}
+
+/** Nodes of a cluster that was killed a moment ago let go of their ports within this time. */
+const staleWaitMs = 10_000;
+const leaderPollMs = 100;
+
+/** Runs until it is asked to stop, or no node is left. Returns the exit code. */
+export async function runDev(options: DevOptions, parts: DevParts): Promise<number> {
+  const data = path.resolve(options.data);
+  mkdirSync(data, { recursive: true });
+  const config = options.config === null ? clusterFileIn(data, options.size) : path.resolve(options.config);
+  const nodes = await parts.readNodes(config);
+  const runFile = takeRunFile(data, nodes.map((node) => node.client));
+  if (runFile.other !== null) {
+    const { pid, endpoints } = runFile.other;
+    throw new CommandFailure(
+      "directoryInUse",
+      "directory_in_use",
+      `a cluster runs here already: process ${pid}, ports ${endpoints.join(", ")}, data in ${show(data)}; stop it with Ctrl-C in its terminal or kill ${pid}`,
+    );
+  }
+  try {
+    await portsAreFree(nodes, runFile);
+    return await new LocalCluster(options, parts, { data, config, nodes }).run();
+  } finally {
+    runFile.remove();
+  }
+}
+
+/** The configuration that the folder was begun with; written at the first start. */
+function clusterFileIn(data: string, size: ClusterSize | null): string {
+  const file = path.join(data, "cluster.json");
+  if (!existsSync(file)) {
+    writeFileSync(file, `${JSON.stringify(localCluster(size ?? 3), null, 2)}\n`);
+    return file;
+  }
+  if (size !== null) {
+    const { nodes } = JSON.parse(readFileSync(file, "utf8")) as { nodes?: unknown };
+    const found = Array.isArray(nodes) ? nodes.length : 0;
+    if (found !== size) {
+      throw new CommandFailure(
+        "usage",
+        "usage",
+        `${show(data)} holds a cluster of ${found} nodes, not of ${size}; leave out --nodes, or name another folder with --data`,
+      );
+    }
+  }
+  return file;
+}
+
+async function portsAreFree(nodes: readonly DevNode[], runFile: RunFile): Promise<void> {
+  const addresses = nodes.flatMap((node) => node.listens);
+  const endMs = performance.now() + (runFile.wasStale ? staleWaitMs : 0);
+  let taken = await takenPorts(addresses);
+  while (taken.length > 0 && performance.now() < endMs) {
+    await sleep(leaderPollMs);
+    taken = await takenPorts(addresses);
+  }
+  if (taken.length === 0) return;
+  const texts = taken.map(({ port, pid }) => `${port}${pid === null ? "" : ` (process ${pid})`}`);
+  const pids = [...new Set(taken.flatMap(({ pid }) => (pid === null ? [] : [pid])))];
+  const advice = pids.length === 0 ? "free it" : `stop it (kill ${pids.join(" ")})`;
+  throw new CommandFailure(
+    "portInUse",
+    "port_in_use",
+    `${taken.length === 1 ? "a port is" : "ports are"} in use: ${texts.join(", ")}; ${advice}, or give --config with other ports`,
+  );
+}
+
+class LocalCluster {
+  readonly #options: DevOptions;
+  readonly #parts: DevParts;
+  readonly #place: { readonly data: string; readonly config: string; readonly nodes: readonly DevNode[] };
+  readonly #supervisor: Supervisor;
+  #isStopping = false;
+
+  constructor(
+    options: DevOptions,
+    parts: DevParts,
+    place: { readonly data: string; readonly config: string; readonly nodes: readonly DevNode[] },
+  ) {
+    this.#options = options;
+    this.#parts = parts;
+    this.#place = place;
+    const { data, config, nodes } = place;
+    const starts = nodes.map(({ id }) => {
+      const folder = path.join(data, id);
+      return { id, folder, words: parts.wordsFor(id, config, folder) };
+    });
+    this.#supervisor = new Supervisor(starts, { onEnded: (end, node, running) => this.#onEnded(end, node, running) });
+  }
+
+  async run(): Promise<number> {
+    let stops = 0;
+    this.#parts.onStopSignal(() => {
+      stops += 1;
+      this.#isStopping = true;
+      if (stops === 1) void this.#supervisor.stop();
+      else this.#supervisor.killAll();
+    });
+    this.#tellNodes();
+    void this.#tellLeader();
+    await this.#supervisor.allEnded;
+    if (this.#isStopping) {
+      this.#tell(`stopped; the data stays in ${show(this.#place.data)}`);
+      return 0;
+    }
+    this.#parts.io.err("holdfast: no node is left\n");
+    return 1;
+  }
+
+  #tellNodes(): void {
+    const { data, nodes } = this.#place;
+    this.#tell(`starting ${nodes.length} node${nodes.length === 1 ? "" : "s"}, data in ${show(data)}`);
+    for (const node of this.#supervisor.nodes) {
+      const client = nodes.find(({ id }) => id === node.id)?.client ?? "";
+      this.#tell(`  ${node.id}  clients ${client}  process ${node.pid ?? "-"}  log ${show(node.logFile)}`);
+    }
+  }
+
+  async #tellLeader(): Promise<void> {
+    const startMs = performance.now();
+    const endpoints = this.#place.nodes.map((node) => node.client);
+    let leader: string | null = null;
+    while (leader === null && !this.#isStopping && this.#supervisor.running > 0) {
+      leader = await this.#parts.findLeader(endpoints);
+      if (leader === null) await sleep(leaderPollMs);
+    }
+    if (leader === null || this.#isStopping) return;
+    if (this.#options.isJson) this.#tellAsJson(leader, endpoints);
+    const seconds = ((performance.now() - startMs) / 1_000).toFixed(1);
+    const extra = endpoints.join(",") === defaultEndpoints ? "" : ` --endpoints ${endpoints.join(",")}`;
+    this.#tell(`leader: ${leader} (after ${seconds} s)`);
+    this.#tell("type in another terminal:");
+    this.#tell(`  npx holdfast status${extra}`);
+    this.#tell(`  npx holdfast lock demo${extra} -- sleep 10`);
+    this.#tell("Ctrl-C here stops the cluster");
+  }
+
+  #tellAsJson(leader: string, endpoints: readonly string[]): void {
+    const { data, config } = this.#place;
+    const nodes = this.#supervisor.nodes.map((node) => ({ id: node.id, pid: node.pid ?? null, log: node.logFile }));
+    this.#parts.io.out(json({ pid: process.pid, leader, endpoints, data, config, nodes }));
+  }
+
+  /** The rest goes on: a cluster is there to survive this. */
+  #onEnded(end: NodeEnd, node: NodeProcess, running: number): void {
+    const { io } = this.#parts;
+    const how = end.signal === null ? `ended with exit code ${end.code}` : `was ended by ${end.signal}`;
+    const words = node.lastWords();
+    io.err(`holdfast: node ${end.id} ${how}${words === null ? "" : `: ${words}`} (log: ${show(node.logFile)})\n`);
+    if (running === 0) return;
+    const majority = Math.floor(this.#place.nodes.length / 2) + 1;
+    const state = running >= majority ? "the others go on" : "no majority is left: nothing is granted until it is back";
+    io.err(`holdfast: ${state}; start it again with\n  ${this.#words(end.id)}\n`);
+  }
+
+  #words(id: string): string {
+    const { data, config } = this.#place;
+    return `npx holdfast node --config ${quote(show(config))} --id ${id} --data ${quote(show(path.join(data, id)))}`;
+  }
+
+  #tell(line: string): void {
+    if (!this.#options.isJson) this.#parts.io.out(`${line}\n`);
+  }
+}
+
+/** The executable that is committed. */
+export function nodeWords(id: string, config: string, folder: string): readonly [string, ...string[]] {
+  const program = fileURLToPath(new URL("../../../bin/holdfast.js", import.meta.url));
+  return [process.execPath, program, "node", "--config", config, "--id", id, "--data", folder];
+}
+
+/** Relative to where the user is, when that is shorter. */
+function show(file: string): string {
+  const relative = path.relative(process.cwd(), file);
+  return relative.startsWith("..") || relative === "" ? file : relative;
+}
+
+function quote(word: string): string {
+  return /^[\w./:@%+=-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
+}
+
+function sleep(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}

@@ -1,0 +1,163 @@
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { readFileSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import path from "node:path";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { localCluster } from "../../src/dev/cluster-file.js";
+import { runDev } from "../../src/dev/dev-command.js";
+import type { DevOptions, DevParts } from "../../src/dev/dev-command.js";
+import { takenPorts } from "../../src/dev/ports.js";
+import { CommandFailure } from "../../src/command-failure.js";
+import { readStat } from "../../src/process-table.js";
+import { until } from "../until.js";
+import { freePorts, inFolder } from "./folder.js";
+
+const fakeNode = fileURLToPath(new URL("./fake-node.js", import.meta.url));
+const onLinux = { skip: process.platform !== "linux" };
+
+interface Run {
+  readonly result: Promise<number>;
+  readonly output: () => string;
+  readonly errors: () => string;
+  readonly stop: () => void;
+}
+
+/** A cluster of fake nodes on `ports`; `modes` are added to their words. */
+function startDev(data: string, ports: readonly number[], options: Partial<DevOptions> = {}, modes: readonly string[][] = []): Run {
+  let output = "";
+  let errors = "";
+  let stop = (): void => undefined;
+  const ids = ports.map((_, index) => `n${index + 1}`);
+  const listens = ports.map((port) => ({ host: "127.0.0.1", port }));
+  const parts: DevParts = {
+    io: { out: (text) => (output += text), err: (text) => (errors += text), environment: {}, isInteractive: false },
+    readNodes: () => Promise.resolve(ids.map((id, index) => ({ id, client: `127.0.0.1:${ports[index]}`, listens: [listens[index]!] }))),
+    findLeader: async () => ((await takenPorts(listens)).length === ports.length ? "n2" : null),
+    wordsFor: (id) => [process.execPath, fakeNode, String(ports[ids.indexOf(id)]), ...(modes[ids.indexOf(id)] ?? [])],
+    onStopSignal: (run) => (stop = run),
+  };
+  const result = runDev({ size: null, data, config: null, isJson: false, ...options }, parts);
+  return { result, output: () => output, errors: () => errors, stop: () => stop() };
+}
+
+test("the generated configuration is that of cluster-configs", () => {
+  for (const [size, name] of [[3, "three"], [5, "five"]] as const) {
+    const file = new URL(`../../../../../cluster-configs/${name}-node.json`, import.meta.url);
+    assert.deepEqual(localCluster(size), JSON.parse(readFileSync(file, "utf8")));
+  }
+});
+
+test("starts the nodes, says where things are and who leads, and stops them", () =>
+  inFolder(async (data) => {
+    const ports = await freePorts(3);
+    const run = startDev(data, ports);
+    await until(() => run.output().includes("Ctrl-C here stops the cluster"), "the leader is told");
+    for (const id of ["n1", "n2", "n3"]) assert.match(run.output(), new RegExp(`log ${path.join(data, id, "node.log")}\n`));
+    assert.match(run.output(), /leader: n2 \(after \d+\.\d s\)\n/);
+    assert.match(run.output(), new RegExp(`npx holdfast status --endpoints 127.0.0.1:${ports[0]},`));
+    assert.match(readFileSync(path.join(data, "n1", "node.log"), "utf8"), /listening/);
+    run.stop();
+    assert.equal(await run.result, 0);
+    assert.match(run.output(), /stopped; the data stays in /);
+    assert.equal(run.errors(), "");
+    assert.deepEqual(await takenPorts(ports.map((port) => ({ host: "127.0.0.1", port }))), []);
+  }));
+
+test("--json: one document, when there is a leader", () =>
+  inFolder(async (data) => {
+    const run = startDev(data, await freePorts(1), { isJson: true });
+    await until(() => run.output() !== "", "the document");
+    run.stop();
+    assert.equal(await run.result, 0);
+    const document = JSON.parse(run.output()) as { pid: number; leader: string; nodes: { id: string; log: string }[] };
+    assert.deepEqual([document.pid, document.leader], [process.pid, "n2"]);
+    assert.equal(document.nodes[0]?.log, path.join(data, "n1", "node.log"));
+  }));
+
+test("a second one in the folder names the first's process and ports", () =>
+  inFolder(async (data) => {
+    const ports = await freePorts(1);
+    const run = startDev(data, ports);
+    await until(() => run.output().includes("leader"), "the first runs");
+    await assert.rejects(startDev(data, await freePorts(1)).result, (error: unknown) => {
+      assert.ok(error instanceof CommandFailure);
+      assert.equal(error.exitCode, 73);
+      assert.match(error.message, new RegExp(`process ${process.pid}, ports 127.0.0.1:${ports[0]},`));
+      return true;
+    });
+    run.stop();
+    assert.equal(await run.result, 0);
+  }));
+
+test("a port in the way is named, with the process that has it", onLinux, () =>
+  inFolder(async (data) => {
+    const [port = 0, free = 0] = await freePorts(2);
+    const server = createServer().listen(port, "127.0.0.1");
+    const failure = await startDev(data, [free, port]).result.catch((error: unknown) => error);
+    await new Promise((resolve) => server.close(resolve));
+    assert.ok(failure instanceof CommandFailure);
+    assert.equal(failure.exitCode, 69);
+    assert.match(failure.message, new RegExp(`a port is in use: ${port} \\(process ${process.pid}\\)`));
+    const run = startDev(data, [free, port]);
+    await until(() => run.output().includes("leader"), "it starts once the port is free");
+    run.stop();
+    assert.equal(await run.result, 0);
+  }));
+
+test("a folder keeps its number of nodes", () =>
+  inFolder(async (data) => {
+    const first = startDev(data, await freePorts(1), { size: 3 });
+    await until(() => first.output().includes("leader"), "it runs");
+    first.stop();
+    await first.result;
+    await assert.rejects(startDev(data, [], { size: 5 }).result, /holds a cluster of 3 nodes, not of 5/);
+  }));
+
+test("a node that ends: which, how, what it said, how to start it again; the others go on", () =>
+  inFolder(async (data) => {
+    const run = startDev(data, await freePorts(3), {}, [[], ["exit", "74"], []]);
+    await until(() => run.errors().includes("--id n2"), "the end is told");
+    const log = path.join(data, "n2", "node.log");
+    assert.ok(run.errors().startsWith(`holdfast: node n2 ended with exit code 74: the data directory is damaged (log: ${log})\n`), run.errors());
+    assert.match(run.errors(), /the others go on; start it again with\n {2}npx holdfast node --config '.*cluster\.json' --id n2 --data '/);
+    run.stop();
+    assert.equal(await run.result, 0);
+  }));
+
+test("when no node is left it ends with 1", () =>
+  inFolder(async (data) => {
+    const run = startDev(data, await freePorts(2), {}, [["exit", "2"], ["exit", "74"]]);
+    assert.equal(await run.result, 1);
+    assert.match(run.errors(), /no majority is left/);
+    assert.match(run.errors(), /no node is left\n$/);
+  }));
+
+test("a second signal kills what doesn't stop", () =>
+  inFolder(async (data) => {
+    const run = startDev(data, await freePorts(1), {}, [["deaf"]]);
+    await until(() => run.output().includes("leader"), "it runs");
+    run.stop();
+    run.stop();
+    assert.equal(await run.result, 0);
+  }));
+
+test("nodes end with their parent, though it is killed; the next start finds the folder free", onLinux, () =>
+  inFolder(async (data) => {
+    const ports = await freePorts(3);
+    const program = fileURLToPath(new URL("./parent.js", import.meta.url));
+    const parent = spawn(process.execPath, [program, data, ...ports.map(String)], { stdio: ["ignore", "pipe", "inherit"] });
+    let text = "";
+    parent.stdout.on("data", (chunk: Buffer) => (text += chunk.toString()));
+    const isUp = async (): Promise<boolean> => (await takenPorts(ports.map((port) => ({ host: "127.0.0.1", port })))).length === 3;
+    await until(isUp, "the nodes listen");
+    const pids = JSON.parse(text) as number[];
+    parent.kill("SIGKILL");
+    await until(() => pids.every((pid) => readStat(pid) === null), "all nodes have ended");
+    writeFileSync(path.join(data, "dev.json"), JSON.stringify({ pid: parent.pid, startedAt: "1", endpoints: [] }));
+    const run = startDev(data, ports);
+    await until(() => run.output().includes("leader"), "it starts");
+    run.stop();
+    assert.equal(await run.result, 0);
+  }));
