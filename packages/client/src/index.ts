@@ -1,1 +1,26 @@
-export {};
+export { connect, connectWith } from "./connect.js";
+export type { LockDiagnostic, SessionDiagnostic } from "./diagnostics.js";
+export {
+  HoldfastError,
+  InvalidArgumentError,
+  LockDelayedError,
+  LockHeldError,
+  LockLostError,
+  WaitTimeoutError,
+} from "./errors.js";
+export type { HoldfastErrorOptions, LockLossReason } from "./errors.js";
+export type { ForceReleaseOptions, Holdfast, ListOptions, StatusOptions } from "./holdfast.js";
+export type { Fence, Lock, LockState, ReleaseResult } from "./lock.js";
+export type { NodeReport } from "./node-status.js";
+export type {
+  AcquireOptions,
+  CloseOptions,
+  ConnectOptions,
+  HoldOptions,
+  ReleaseOptions,
+  RequestOptions,
+} from "./options.js";
+export type { ClientPorts, Clock, Logger, Random, Socket, SocketEvents, Timer, Transport } from "./ports.js";
+export type { ForcedRelease } from "./queries.js";
+export type { HolderView, LockView, SessionView } from "@holdfast/lock";
+export type { ErrorCode, NodeAddress, NodeStatus } from "@holdfast/wire";

@@ -1,0 +1,76 @@
+/** The client as its users see it. */
+import type { LockView, SessionView, Token } from "@holdfast/lock";
+import type { NodeAddress } from "@holdfast/wire";
+import type { Lock } from "./lock.js";
+import type { NodeReport } from "./node-status.js";
+import type { AcquireOptions, CloseOptions, HoldOptions, RequestOptions } from "./options.js";
+import type { ForcedRelease } from "./queries.js";
+
+export interface ForceReleaseOptions {
+  /** Keeps the lock closed after the forced release, so that the old holder can hear of it: 0 to 60,000 ms, default 0. */
+  readonly lockDelayMs?: number | undefined;
+  /** Who forces it, for the cluster's log. Default: the client's info. At most 256 bytes. */
+  readonly principal?: string | undefined;
+}
+
+export interface ListOptions {
+  /** Only locks whose names begin with it. Default: all. */
+  readonly prefix?: string | undefined;
+}
+
+export interface StatusOptions {
+  /** How long each node may take to answer. Default 3,000 ms. */
+  readonly timeoutMs?: number | undefined;
+}
+
+/**
+ * A client of one cluster. Every promise settles: at the latest at its time limit, at an abort of its signal, or at close(). Wrong
+ * arguments reject with invalid_argument and the argument's name; calls after close() with connection_closed.
+ */
+export interface Holdfast {
+  /**
+   * Waits for the lock, or for all of several: all or none, without deadlock. Rejects with wait_timeout after waitMs (or no_quorum,
+   * unreachable, overloaded: why not even a place in the queue was got), with `signal.reason` at an abort; with waitMs 0 at once
+   * with lock_held or lock_delayed.
+   */
+  acquire(name: string | readonly string[], options?: AcquireOptions): Promise<Lock>;
+  /** Null when it is held or delayed. It waits for the cluster for at most connectTimeoutMs, never for the lock. */
+  tryAcquire(name: string | readonly string[], options?: HoldOptions): Promise<Lock | null>;
+  /**
+   * Acquires, runs `body`, releases: in the shape of Web Locks. It never releases before the body has settled. If the lock was lost
+   * meanwhile, it rejects with LockLostError then, with the body's own error as its cause.
+   */
+  request<T>(name: string | readonly string[], body: (lock: Lock) => T | PromiseLike<T>): Promise<T>;
+  request<T>(
+    name: string | readonly string[],
+    options: RequestOptions & { readonly ifAvailable: true },
+    body: (lock: Lock | null) => T | PromiseLike<T>,
+  ): Promise<T>;
+  request<T>(
+    name: string | readonly string[],
+    options: RequestOptions & { readonly ifAvailable?: false | undefined },
+    body: (lock: Lock) => T | PromiseLike<T>,
+  ): Promise<T>;
+  /** Null when nobody holds it, waits for it or delays it. Linearizable, as list and sessions are. */
+  inspect(name: string): Promise<LockView | null>;
+  /** In the order of names. A long list is read in pieces, each of its own moment. */
+  list(options?: ListOptions): Promise<LockView[]>;
+  /** The first 1,000. */
+  sessions(): Promise<readonly SessionView[]>;
+  /** Asks each endpoint on its own, also those that don't lead. Never rejects for a node that doesn't answer. */
+  status(options?: StatusOptions): Promise<NodeReport[]>;
+  /**
+   * Ends every hold of the generation that bears `token`. For administrators: the old holder hears of it only by message. Rejects
+   * with unknown_outcome when the leader is lost meanwhile.
+   */
+  forceRelease(name: string, token: Token, options?: ForceReleaseOptions): Promise<ForcedRelease>;
+  /** Hands leadership to node `to`, or to the most up-to-date one. Resolves with the leader then. */
+  transfer(to?: string): Promise<NodeAddress | null>;
+  /**
+   * Takes no new acquires and ends the waiting ones, lets held locks end for up to drainMs, then loses what is left (reason
+   * `closed`) and releases everything in one command. Never rejects but for a wrong drainMs; a second call awaits the first.
+   */
+  close(options?: CloseOptions): Promise<void>;
+  /** As close(), for `await using`. */
+  [Symbol.asyncDispose](): Promise<void>;
+}

@@ -1,0 +1,376 @@
+/** The facade: checks arguments, keeps callers' promises and time limits, and ties the parts together. */
+import type { LockView, SessionView, Token } from "@holdfast/lock";
+import { limits } from "@holdfast/wire";
+import type { NodeAddress, Refusal, ServerMessage } from "@holdfast/wire";
+import { Acquire } from "./acquire.js";
+import {
+  connectionClosed,
+  errorFor,
+  HoldfastError,
+  InvalidArgumentError,
+  LockLostError,
+  WaitTimeoutError,
+} from "./errors.js";
+import type { ForceReleaseOptions, Holdfast, ListOptions, StatusOptions } from "./holdfast.js";
+import { LeaderFinder } from "./leader-finder.js";
+import type { LockHandle } from "./lock-handle.js";
+import type { Lock } from "./lock.js";
+import { reportOf } from "./node-status.js";
+import type { NodeReport } from "./node-status.js";
+import { checkAcquire, checkDuration, checkName, checkOptionNames, checkText, checkWhole } from "./options.js";
+import type { AcquireOptions, ClientOptions, CloseOptions, HoldOptions, RequestOptions } from "./options.js";
+import type { ClientPorts, Logger } from "./ports.js";
+import { ProcessHold } from "./process-hold.js";
+import { Queries } from "./queries.js";
+import type { ForcedRelease } from "./queries.js";
+import { SessionPool } from "./session-pool.js";
+import type { SessionLink } from "./session.js";
+import { WaitLimits } from "./wait-limits.js";
+
+const timerMsMax = 2 ** 31 - 1;
+
+type Body<T> = (lock: Lock | null) => T | PromiseLike<T>;
+
+export class LockClient implements Holdfast {
+  private readonly options: ClientOptions;
+  private readonly ports: ClientPorts;
+  private readonly logger: Logger;
+  private readonly hold: ProcessHold;
+  private readonly finder: LeaderFinder;
+  private readonly pool: SessionPool;
+  private readonly queries: Queries;
+  private readonly waits: WaitLimits;
+  private seenIndex = 0;
+  private stage: "open" | "closing" | "closed" = "open";
+  private closed: Promise<void> | null = null;
+  /** Every node refuses this client for good; null again when one doesn't. */
+  private refusal: HoldfastError | null = null;
+  private onConnected: ((error: HoldfastError | null) => void) | null = null;
+
+  constructor(options: ClientOptions, ports: ClientPorts, logger: Logger) {
+    this.options = options;
+    this.ports = ports;
+    this.logger = logger;
+    const { clock, random } = ports;
+    this.hold = new ProcessHold(clock);
+    this.finder = this.newFinder();
+    const link = this.newLink();
+    const parts = { clock, random, link, hold: this.hold, logger };
+    this.pool = new SessionPool({ ttlMs: options.ttlMs, info: options.info }, parts);
+    const onTimeout = (): HoldfastError => this.unanswered(options.connectTimeoutMs);
+    this.queries = new Queries({ timeoutMs: options.connectTimeoutMs, onTimeout }, parts);
+    this.waits = new WaitLimits(clock, (acquire) => this.giveUp(acquire, this.limitError(acquire)));
+  }
+
+  /** Resolves when any node of the cluster has greeted; the leader is looked for from then on. Closes the client if it rejects. */
+  start(): Promise<void> {
+    const { connectTimeoutMs } = this.options;
+    return new Promise((resolve, reject) => {
+      const timer = this.ports.clock.setTimer(connectTimeoutMs, () =>
+        this.onConnected?.(this.unanswered(connectTimeoutMs)),
+      );
+      this.hold.begin();
+      this.onConnected = (error) => {
+        this.onConnected = null;
+        timer.cancel();
+        this.hold.end();
+        if (error === null) resolve();
+        else {
+          this.stop();
+          reject(error);
+        }
+      };
+      this.finder.start();
+    });
+  }
+
+  async acquire(name: string | readonly string[], options?: AcquireOptions): Promise<Lock> {
+    const lock = await this.begin("acquire", name, options);
+    if (lock === null) throw new HoldfastError("lock_held", "not free");
+    return lock;
+  }
+
+  tryAcquire(name: string | readonly string[], options?: HoldOptions): Promise<Lock | null> {
+    return this.begin("tryAcquire", name, options);
+  }
+
+  async request<T>(
+    name: string | readonly string[],
+    optionsOrBody: RequestOptions | ((lock: Lock) => T | PromiseLike<T>),
+    givenBody?: (lock: Lock) => T | PromiseLike<T>,
+  ): Promise<T> {
+    const [options, body] = typeof optionsOrBody === "function" ? [{}, optionsOrBody] : [optionsOrBody, givenBody];
+    if (typeof body !== "function") throw new InvalidArgumentError("body", "must be a function");
+    const lock = await this.begin("request", name, options);
+    return await runBody(lock, body as Body<T>);
+  }
+
+  async inspect(name: string): Promise<LockView | null> {
+    checkName("name", name);
+    this.checkOpen();
+    const { lock } = await this.queries.ask({ kind: "inspect", name }, "lock");
+    return lock;
+  }
+
+  async list(options: ListOptions = {}): Promise<LockView[]> {
+    checkOptionNames("list", options);
+    const { prefix = "" } = options;
+    checkText("prefix", prefix, 0, limits.nameBytesMax);
+    this.checkOpen();
+    const all: LockView[] = [];
+    for (;;) {
+      const after = all.at(-1)?.name ?? "";
+      const limit = limits.queryLimitMax;
+      const { locks, more } = await this.queries.ask({ kind: "list", prefix, after, limit }, "locks");
+      all.push(...locks);
+      if (!more || locks.length === 0) return all;
+    }
+  }
+
+  async sessions(): Promise<readonly SessionView[]> {
+    this.checkOpen();
+    const { sessions } = await this.queries.ask({ kind: "sessions", limit: limits.queryLimitMax }, "sessions");
+    return sessions;
+  }
+
+  async status(options: StatusOptions = {}): Promise<NodeReport[]> {
+    checkOptionNames("status", options);
+    const { timeoutMs = 3_000 } = options;
+    checkDuration("timeoutMs", timeoutMs, 1, timerMsMax);
+    this.checkOpen();
+    const shared = {
+      info: this.options.info,
+      clusterId: this.finder.clusterId,
+      seenIndex: 0,
+      pingMs: timeoutMs,
+      isUrgent: () => false,
+    };
+    this.hold.begin();
+    const reports = this.finder.endpoints.map((endpoint) => reportOf({ endpoint, ...shared }, this.ports, timeoutMs));
+    return await Promise.all(reports).finally(() => this.hold.end());
+  }
+
+  async forceRelease(name: string, token: Token, options: ForceReleaseOptions = {}): Promise<ForcedRelease> {
+    checkName("name", name);
+    checkWhole("token", token, 1, Number.MAX_SAFE_INTEGER);
+    checkOptionNames("forceRelease", options);
+    const { lockDelayMs = 0, principal = this.options.info } = options;
+    checkWhole("lockDelayMs", lockDelayMs, 0, limits.lockDelayMsMax);
+    checkText("principal", principal, 0, limits.principalBytesMax);
+    this.checkOpen();
+    return await this.queries.forceRelease(name, token, principal, lockDelayMs);
+  }
+
+  async transfer(to?: string): Promise<NodeAddress | null> {
+    if (to !== undefined) checkText("to", to, 1, limits.idBytesMax);
+    this.checkOpen();
+    return await this.queries.transfer(to ?? null);
+  }
+
+  close(options: CloseOptions = {}): Promise<void> {
+    try {
+      checkOptionNames("close", options);
+      checkDuration("drainMs", options.drainMs ?? 0, 0, Number.POSITIVE_INFINITY);
+    } catch (error) {
+      return Promise.reject(error instanceof Error ? error : new Error("unexpected", { cause: error }));
+    }
+    this.closed ??= new Promise((resolve) => this.beginClose(options.drainMs ?? 0, resolve));
+    return this.closed;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  private begin(
+    call: "acquire" | "tryAcquire" | "request",
+    names: string | readonly string[],
+    options: RequestOptions | undefined,
+  ): Promise<LockHandle | null> {
+    return new Promise((resolve, reject) => {
+      const request = checkAcquire(call, names, options, this.options);
+      this.checkOpen();
+      if (this.refusal !== null) throw this.refusal;
+      const { signal, waitMs } = request;
+      if (signal?.aborted === true) {
+        reject(signal.reason);
+        return;
+      }
+      const isTry = call === "tryAcquire" || options?.ifAvailable === true;
+      const waitUntilMs = this.ports.clock.monotonicMs() + waitMs;
+      const acquire = new Acquire(request, { waitUntilMs, isTry }, { resolve, reject }, this.onSettled);
+      if (signal !== null) {
+        acquire.onAbort = () => this.giveUp(acquire, signal.reason);
+        signal.addEventListener("abort", acquire.onAbort, { once: true });
+      }
+      this.hold.begin();
+      this.waits.add(acquire);
+      this.pool.acquire(acquire);
+    });
+  }
+
+  private readonly onSettled = (acquire: Acquire): void => {
+    this.waits.delete(acquire);
+    this.hold.end();
+    // A signal may live as long as the process: it must not collect a listener for each lock.
+    if (acquire.onAbort !== null) acquire.request.signal?.removeEventListener("abort", acquire.onAbort);
+    acquire.onAbort = null;
+  };
+
+  /** The caller hears at once; what the cluster has to hear goes on behind. */
+  private giveUp(acquire: Acquire, reason: unknown): void {
+    if (acquire.isSettled) return;
+    acquire.fail(reason);
+    acquire.home?.abandon(acquire);
+  }
+
+  private limitError(acquire: Acquire): HoldfastError {
+    const { wait, waitMs, names } = acquire.request;
+    const isAsked = acquire.ahead !== null || (wait && this.finder.leader !== null && !acquire.wasOverloaded);
+    if (isAsked) return new WaitTimeoutError(names, waitMs, acquire.holder, acquire.ahead);
+    if (this.finder.leader !== null && acquire.wasOverloaded) return errorFor({ code: "overloaded" });
+    return this.unanswered(waitMs);
+  }
+
+  private unanswered(afterMs: number): HoldfastError {
+    const { finder } = this;
+    if (finder.leader !== null)
+      return new HoldfastError("no_quorum", `the leader has not answered within ${afterMs} ms`);
+    if (finder.refusal !== null) return errorFor(finder.refusal);
+    if (finder.isConnected) return new HoldfastError("no_quorum", `no leader was found within ${afterMs} ms`);
+    return new HoldfastError("unreachable", `no node was reached within ${afterMs} ms`, {
+      cause: new Error(finder.problems),
+    });
+  }
+
+  private checkOpen(): void {
+    if (this.stage !== "open") throw connectionClosed();
+  }
+
+  private beginClose(drainMs: number, onClosed: () => void): void {
+    this.stage = "closing";
+    this.hold.begin();
+    this.onConnected?.(connectionClosed());
+    for (const acquire of this.waits.all()) this.giveUp(acquire, connectionClosed());
+    this.queries.close();
+    const end = (): void => {
+      if (this.stage === "closed") return;
+      this.stop();
+      this.hold.end();
+      onClosed();
+    };
+    const release = (): void => {
+      const { connectTimeoutMs } = this.options;
+      const timer = this.ports.clock.setTimer(connectTimeoutMs, () => this.pool.endAll("closed"));
+      this.pool.close(() => {
+        timer.cancel();
+        end();
+      });
+    };
+    if (drainMs === 0) {
+      release();
+      return;
+    }
+    const timer = Number.isFinite(drainMs) ? this.ports.clock.setTimer(drainMs, () => this.pool.endDrain()) : null;
+    this.pool.drain(() => {
+      timer?.cancel();
+      release();
+    });
+  }
+
+  private stop(): void {
+    this.stage = "closed";
+    this.finder.close();
+    this.waits.close();
+  }
+
+  private newFinder(): LeaderFinder {
+    const { endpoints, info, ttlMs } = this.options;
+    const pingMs = Math.min(ttlMs / 6, 5_000);
+    return new LeaderFinder(
+      { endpoints, info, pingMs },
+      this.ports,
+      {
+        onLeader: (connection) => {
+          this.pool.onLeader();
+          this.queries.onLeader(connection.claim);
+        },
+        onMessage: (message) => this.onMessage(message),
+        onWelcome: () => {
+          this.refusal = null;
+          this.onConnected?.(null);
+        },
+        onRefused: (refusal) => this.onRefused(refusal),
+        isUrgent: () => this.hold.isHeld,
+        seenIndex: () => this.seenIndex,
+      },
+      this.logger,
+    );
+  }
+
+  private newLink(): SessionLink {
+    const { finder } = this;
+    return {
+      get isReady() {
+        return finder.leader !== null;
+      },
+      send: (message) => finder.leader?.send(message),
+      onNotLeader: (leader) => finder.onNotLeader(leader),
+      suspect: () => finder.suspect(),
+      drop: (problem) => finder.drop(problem),
+    };
+  }
+
+  private onMessage(message: ServerMessage): void {
+    switch (message.kind) {
+      case "outcome":
+        this.seenIndex = Math.max(this.seenIndex, message.index);
+        this.pool.onMessage(message);
+        return;
+      case "answer":
+        if (message.result.kind !== "status") this.seenIndex = Math.max(this.seenIndex, message.result.index);
+        this.queries.onAnswer(message);
+        return;
+      case "forced":
+      case "transferred":
+        this.queries.onAnswer(message);
+        return;
+      case "refused":
+        if (message.id !== null) this.queries.onRefused(message.id, message.refusal);
+        else this.pool.onMessage(message);
+        return;
+      case "welcome":
+      case "leader":
+        return;
+      default:
+        this.pool.onMessage(message);
+    }
+  }
+
+  /** Its sessions are of another cluster, or not this client's to use: nothing that is held or awaited can come to a good end. */
+  private onRefused(refusal: Refusal): void {
+    if (this.refusal !== null) return;
+    const error = errorFor(refusal);
+    this.refusal = error;
+    this.logger.error({ refusal }, "every node refuses this client");
+    for (const acquire of this.waits.all()) this.giveUp(acquire, error);
+    this.queries.fail(error);
+    this.pool.endAll("session_gone");
+    this.onConnected?.(error);
+  }
+}
+
+async function runBody<T>(lock: LockHandle | null, body: Body<T>): Promise<T> {
+  if (lock === null) return await body(null);
+  let result: T;
+  try {
+    result = await body(lock);
+  } catch (error) {
+    await lock.release();
+    if (!lock.wasLostWhileHeld) throw error;
+    throw new LockLostError(lock.names, lock.lossReason ?? "session_gone", { cause: error });
+  }
+  await lock.release();
+  if (lock.wasLostWhileHeld) throw new LockLostError(lock.names, lock.lossReason ?? "session_gone");
+  return result;
+}

@@ -1,0 +1,280 @@
+/** The state of one held lock: held or in jeopardy, then lost or released, once. */
+import type { Grant, Mode, Token } from "@holdfast/lock";
+import { limits } from "@holdfast/wire";
+import { publishLoss } from "./diagnostics.js";
+import { HoldfastError, InvalidArgumentError, LockLostError } from "./errors.js";
+import type { LockLossReason } from "./errors.js";
+import { elapsedMs, usableMs } from "./lease.js";
+import type { Instant } from "./lease.js";
+import type { Fence, Lock, LockState, ReleaseResult } from "./lock.js";
+import { checkDuration, checkOptionNames, checkWhole } from "./options.js";
+import type { ReleaseOptions } from "./options.js";
+import type { Clock, Timer } from "./ports.js";
+import type { ProcessHold } from "./process-hold.js";
+
+/** What a handle asks of its session. */
+export interface LockOwner {
+  readonly session: number;
+  readonly isInJeopardy: boolean;
+  /** Looks at the clocks; what is over is told to the handles before it returns. */
+  look(): void;
+  remainingMs(): number;
+  /** Answers with endRelease. */
+  release(handle: LockHandle, afterMs: number): void;
+  renew(done: (reason: LockLossReason | null) => void): void;
+  /** Found by the handle itself: maxHoldMs is over. */
+  onLost(handle: LockHandle): void;
+}
+
+export interface LockFacts {
+  readonly request: number;
+  readonly mode: Mode;
+  readonly grants: readonly Grant[];
+  readonly stopOn: "lost" | "jeopardy";
+  /** 0: no limit. */
+  readonly maxHoldMs: number;
+  /** From when maxHoldMs is counted. */
+  readonly heldFrom: Instant;
+}
+
+interface Release {
+  readonly result: Promise<ReleaseResult>;
+  readonly resolve: (result: ReleaseResult) => void;
+  readonly reject: (error: HoldfastError) => void;
+}
+
+export class LockHandle implements Lock {
+  readonly request: number;
+  readonly names: readonly string[];
+  readonly mode: Mode;
+  readonly grants: readonly Grant[];
+  private readonly facts: LockFacts;
+  private readonly owner: LockOwner;
+  private readonly clock: Clock;
+  private readonly hold: ProcessHold;
+  private phase: "held" | "releasing" | "released" | "lost" = "held";
+  private loss: LockLossReason | null = null;
+  private wasLost = false;
+  private stop: HoldfastError | null = null;
+  private controller: AbortController | null = null;
+  private pending: Release | null = null;
+  private timer: Timer | null = null;
+
+  constructor(facts: LockFacts, owner: LockOwner, parts: { clock: Clock; hold: ProcessHold }) {
+    this.request = facts.request;
+    this.names = facts.grants.map((grant) => grant.name);
+    this.mode = facts.mode;
+    this.grants = facts.grants;
+    this.facts = facts;
+    this.owner = owner;
+    this.clock = parts.clock;
+    this.hold = parts.hold;
+    if (facts.maxHoldMs > 0) this.watchMaxHold();
+  }
+
+  get name(): string {
+    return this.only(undefined).name;
+  }
+
+  get token(): Token {
+    const { token } = this.grants[0] ?? this.only(undefined);
+    if (this.grants.every((grant) => grant.token === token)) return token;
+    throw new InvalidArgumentError("name", "is needed: each name has its own token, see fence(name)");
+  }
+
+  get slot(): number | null {
+    return this.grants[0]?.slot ?? null;
+  }
+
+  get state(): LockState {
+    this.look();
+    if (this.phase === "releasing") return "released";
+    return this.phase === "held" && this.owner.isInJeopardy ? "jeopardy" : this.phase;
+  }
+
+  get lossReason(): LockLossReason | null {
+    this.look();
+    return this.loss;
+  }
+
+  get signal(): AbortSignal {
+    if (this.controller === null) {
+      this.controller = new AbortController();
+      if (this.stop !== null) this.controller.abort(this.stop);
+    }
+    return this.controller.signal;
+  }
+
+  remainingMs(): number {
+    this.look();
+    return this.phase === "held" ? Math.max(Math.min(this.owner.remainingMs(), this.maxHoldLeftMs()), 0) : 0;
+  }
+
+  assertHeld(minMs: number = 0): void {
+    checkDuration("minMs", minMs, 0, Number.POSITIVE_INFINITY);
+    const leftMs = this.remainingMs();
+    if (this.phase === "lost") throw this.lostError();
+    if (this.phase !== "held") throw alreadyReleased();
+    if (leftMs >= minMs) return;
+    throw new LockLostError(this.names, "expired", {
+      cause: new Error(`${Math.floor(leftMs)} ms of the lease are left, ${minMs} were asked for`),
+    });
+  }
+
+  fence(name?: string): Fence {
+    const grant = this.only(name);
+    return { resource: grant.slot === null ? grant.name : `${grant.name}#${grant.slot}`, token: grant.token };
+  }
+
+  renew(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.look();
+      if (this.phase === "lost") throw this.lostError();
+      if (this.phase !== "held") throw alreadyReleased();
+      this.hold.begin();
+      this.owner.renew((reason) => {
+        this.hold.end();
+        if (this.phase === "releasing" || this.phase === "released") reject(alreadyReleased());
+        else if (reason === null && this.phase === "held") resolve();
+        else reject(new LockLostError(this.names, this.loss ?? reason ?? "expired"));
+      });
+    });
+  }
+
+  release(options?: ReleaseOptions): Promise<ReleaseResult> {
+    let afterMs = 0;
+    try {
+      if (options !== undefined) checkOptionNames("release", options);
+      afterMs = options?.afterMs ?? 0;
+      checkWhole("afterMs", afterMs, 0, limits.afterMsMax);
+    } catch (error) {
+      return Promise.reject(error instanceof Error ? error : new Error("unexpected", { cause: error }));
+    }
+    this.look();
+    if (this.phase === "lost") return Promise.resolve("already-lost");
+    if (this.phase === "released") return Promise.resolve("already-released");
+    if (this.pending !== null) {
+      return this.pending.result.then((result) => (result === "released" ? "already-released" : result));
+    }
+    this.phase = "releasing";
+    this.endTimer();
+    this.hold.begin();
+    const pending = newRelease();
+    this.pending = pending;
+    this.owner.release(this, afterMs);
+    return pending.result;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.release();
+  }
+
+  /** It was lost while its holder had it: not only after a release that nobody confirmed. */
+  get wasLostWhileHeld(): boolean {
+    return this.wasLost;
+  }
+
+  /** The cluster, or the clock, has ended the hold. A release under way learns of it by its own answer. */
+  lose(reason: LockLossReason): void {
+    if (this.phase === "lost" || this.phase === "released") return;
+    this.loss = reason;
+    this.wasLost = true;
+    if (this.phase === "releasing") return;
+    this.phase = "lost";
+    this.endTimer();
+    publishLoss({ names: this.names, token: this.grants[0]?.token ?? 0, session: this.owner.session, reason });
+    this.abort(this.lostError());
+  }
+
+  /** Confirmed, or found lost; `reason`: the lease ended before anybody could confirm. */
+  endRelease(result: "released" | "already-lost", reason: LockLossReason | null = null): void {
+    const { pending } = this;
+    if (pending === null || this.phase !== "releasing") return;
+    this.pending = null;
+    if (result === "released") {
+      this.phase = "released";
+      this.loss = null;
+      this.wasLost = false;
+    } else {
+      this.phase = "lost";
+      this.loss ??= reason ?? "session_gone";
+    }
+    this.hold.end();
+    pending.resolve(result);
+  }
+
+  /** The release was refused as wrong: the lock is still held. */
+  refuseRelease(error: HoldfastError): void {
+    const { pending } = this;
+    if (pending === null || this.phase !== "releasing") return;
+    this.pending = null;
+    this.phase = "held";
+    if (this.facts.maxHoldMs > 0) this.watchMaxHold();
+    this.hold.end();
+    pending.reject(error);
+  }
+
+  onJeopardy(): void {
+    if (this.phase !== "held" || this.facts.stopOn !== "jeopardy") return;
+    this.abort(new HoldfastError("no_quorum", "the lease could not be renewed: the lock is in jeopardy"));
+  }
+
+  private look(): void {
+    if (this.phase !== "held") return;
+    this.owner.look();
+    if (this.phase !== "held" || this.facts.maxHoldMs === 0 || this.maxHoldLeftMs() > 0) return;
+    this.lose("max_hold");
+    this.owner.onLost(this);
+  }
+
+  private maxHoldLeftMs(): number {
+    const { maxHoldMs, heldFrom } = this.facts;
+    return maxHoldMs === 0 ? Number.POSITIVE_INFINITY : usableMs(maxHoldMs) - elapsedMs(this.clock, heldFrom);
+  }
+
+  private watchMaxHold(): void {
+    if (this.phase !== "held") return;
+    this.timer = this.clock.setTimer(Math.max(this.maxHoldLeftMs(), 0), () => {
+      this.look();
+      this.watchMaxHold();
+    });
+  }
+
+  private endTimer(): void {
+    this.timer?.cancel();
+    this.timer = null;
+  }
+
+  private abort(reason: HoldfastError): void {
+    if (this.stop !== null) return;
+    this.stop = reason;
+    this.controller?.abort(reason);
+  }
+
+  private lostError(): LockLostError {
+    return new LockLostError(this.names, this.loss ?? "expired");
+  }
+
+  private only(name: string | undefined): Grant {
+    const found = name === undefined ? this.grants : this.grants.filter((grant) => grant.name === name);
+    const [grant] = found;
+    if (grant !== undefined && found.length === 1) return grant;
+    const problem = name === undefined ? "is needed: the lock is on several names" : "is none of this lock's names";
+    throw new InvalidArgumentError("name", problem);
+  }
+}
+
+function newRelease(): Release {
+  let resolve: Release["resolve"] | undefined;
+  let reject: Release["reject"] | undefined;
+  const result = new Promise<ReleaseResult>((onResolve, onReject) => {
+    resolve = onResolve;
+    reject = onReject;
+  });
+  if (resolve === undefined || reject === undefined) throw new Error("a promise's executor runs at once");
+  return { result, resolve, reject };
+}
+
+function alreadyReleased(): HoldfastError {
+  return new HoldfastError("already_released", "the lock is released");
+}

@@ -1,0 +1,173 @@
+/** The production ports: Node's clocks, timers and random bytes, and websockets by ws. */
+import { randomBytes } from "node:crypto";
+import { createConnection } from "node:net";
+import type { NetConnectOpts } from "node:net";
+import { uptime } from "node:os";
+import { performance } from "node:perf_hooks";
+import { limits } from "@holdfast/wire";
+import { WebSocket } from "ws";
+import type { ClientOptions } from "ws";
+import type { ClientPorts, Clock, Random, Socket, SocketEvents, Timer, Transport } from "./ports.js";
+
+/** setTimeout takes at most 2^31-1 ms; a longer delay would fire after 1 ms. */
+const timerMsMax = 2 ** 31 - 1;
+const handshakeMs = 2_000;
+/** After it an orderly close is forced. */
+const closeMs = 500;
+
+export function createNodePorts(): ClientPorts {
+  return { clock: createClock(), random, transport };
+}
+
+const random: Random = {
+  fraction: () => Math.random(),
+  key: () => randomBytes(16).toString("hex"),
+};
+
+function createClock(): Clock {
+  // One timer that never fires serves the whole client: it holds the process while it is referenced.
+  let keeper: NodeJS.Timeout | null = null;
+  return {
+    monotonicMs: () => performance.now(),
+    suspendAwareMs,
+    setTimer: (delayMs, run) => new PiecewiseTimer(delayMs, run),
+    defer: (run) => queueMicrotask(run),
+    keepProcess: (isKept) => {
+      if (!isKept) keeper?.unref();
+      else if (keeper === null) keeper = setInterval(() => undefined, timerMsMax);
+      else keeper.ref();
+    },
+  };
+}
+
+/**
+ * Node's performance.now() stands still while Linux and Windows are suspended; os.uptime() doesn't (in steps of 10 ms). On macOS
+ * performance.now() runs through a suspend, and os.uptime() has steps of a second.
+ */
+function suspendAwareMs(): number {
+  if (process.platform === "darwin") return performance.now();
+  try {
+    return uptime() * 1_000;
+  } catch {
+    // Some sandboxes hide the uptime: wall time may jump, which costs a lock at worst, and never keeps one too long.
+    return Date.now();
+  }
+}
+
+/** Node's timers fire up to 1 ms early, and a long delay comes in pieces: each firing looks at the clock again. */
+class PiecewiseTimer implements Timer {
+  private readonly dueMs: number;
+  private readonly run: () => void;
+  private handle: NodeJS.Timeout | null = null;
+
+  constructor(delayMs: number, run: () => void) {
+    this.dueMs = performance.now() + Math.max(delayMs, 0);
+    this.run = run;
+    this.arm();
+  }
+
+  cancel(): void {
+    if (this.handle !== null) clearTimeout(this.handle);
+    this.handle = null;
+  }
+
+  private arm(): void {
+    const pieceMs = Math.min(Math.max(Math.ceil(this.dueMs - performance.now()), 1), timerMsMax);
+    this.handle = setTimeout(() => {
+      this.handle = null;
+      if (performance.now() < this.dueMs) this.arm();
+      else this.run();
+    }, pieceMs).unref();
+  }
+}
+
+const transport: Transport = {
+  open: (endpoint, events) => new WebsocketSocket(endpoint, events),
+};
+
+/** The types of ws 8.18 lack these limits of ws 8.23. */
+interface SocketOptions extends ClientOptions {
+  readonly maxFragments: number;
+  readonly maxBufferedChunks: number;
+  readonly closeTimeout: number;
+}
+
+const socketOptions: SocketOptions = {
+  perMessageDeflate: false,
+  followRedirects: false,
+  handshakeTimeout: handshakeMs,
+  maxPayload: limits.serverFrameBytesMax,
+  maxFragments: limits.frameFragmentsMax,
+  // A frame of 4 MiB is about 2,900 TCP segments.
+  maxBufferedChunks: limits.clientFrameChunksMax,
+  closeTimeout: 2 * closeMs,
+  // Sockets never keep the process alive; a caller who waits does, through keepProcess.
+  createConnection: (options) => createConnection(options as NetConnectOpts).unref(),
+};
+
+class WebsocketSocket implements Socket {
+  private readonly websocket: WebSocket;
+  private events: SocketEvents | null;
+  private problem: string | null = null;
+
+  constructor(endpoint: string, events: SocketEvents) {
+    this.events = events;
+    const websocket = new WebSocket(`ws://${endpoint}`, socketOptions);
+    this.websocket = websocket;
+    // ws emits it for every failure; without a listener the process would die.
+    websocket.on("error", (error) => {
+      this.problem ??= error.message === "" ? error.name : error.message;
+    });
+    websocket.on("open", () => this.events?.onOpened());
+    websocket.on("message", (data, isBinary) => this.onMessage(data, isBinary));
+    websocket.on("pong", () => this.events?.onPong());
+    websocket.on("close", (code) => this.onClose(code));
+  }
+
+  send(frame: Uint8Array): void {
+    const { websocket } = this;
+    if (websocket.readyState !== WebSocket.OPEN) return;
+    if (websocket.bufferedAmount + frame.byteLength > limits.clientBufferedBytesMax) {
+      this.problem ??= "reads too slowly";
+      websocket.terminate();
+      return;
+    }
+    websocket.send(frame, ignoreError);
+  }
+
+  ping(): void {
+    if (this.websocket.readyState === WebSocket.OPEN) this.websocket.ping(undefined, undefined, ignoreError);
+  }
+
+  close(): void {
+    this.events = null;
+    if (this.websocket.readyState !== WebSocket.OPEN) {
+      this.websocket.terminate();
+      return;
+    }
+    this.websocket.close(1000);
+    setTimeout(() => this.websocket.terminate(), closeMs).unref();
+  }
+
+  terminate(): void {
+    this.events = null;
+    this.websocket.terminate();
+  }
+
+  private onMessage(data: unknown, isBinary: boolean): void {
+    if (isBinary && data instanceof Uint8Array) this.events?.onFrame(data);
+    else if (this.events !== null) {
+      this.problem ??= "sent text where frames are due";
+      this.websocket.terminate();
+    }
+  }
+
+  private onClose(code: number): void {
+    const { events } = this;
+    this.events = null;
+    events?.onClosed(this.problem ?? `closed with code ${code}`);
+  }
+}
+
+/** A failed send comes as "error" and "close" too; ws throws or drops without a callback. */
+function ignoreError(): void {}

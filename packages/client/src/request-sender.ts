@@ -1,0 +1,200 @@
+/**
+ * Gets a session's numbered requests across: gives them their numbers, keeps within what the cluster remembers, and sends each one,
+ * with the same number and the same bytes, over any number of connections and leaders until it is answered (P7).
+ */
+import type { RequestNumber, SessionId } from "@holdfast/lock";
+import { limits } from "@holdfast/wire";
+import type { ClientMessage } from "@holdfast/wire";
+import type { Acquire } from "./acquire.js";
+import { Backoff } from "./backoff.js";
+import { instantNow } from "./lease.js";
+import type { Clock, Random, Timer } from "./ports.js";
+import { RequestBook } from "./requests.js";
+import { encodeAcquire, encodeEnding } from "./session-commands.js";
+import type { Ending } from "./session-commands.js";
+
+/** The cluster keeps `outcomesPerSessionMax` unseen outcomes; what frees something gets the last of them. */
+const acquiresUnseenMax = limits.outcomesPerSessionMax - 124;
+const endingsUnseenMax = limits.outcomesPerSessionMax - 8;
+const retryOptions = { firstMs: 50, maxMs: 1_000 };
+
+/** A release, cancel or closeSession that is not yet answered. */
+export interface OpenEnding {
+  readonly kind: Ending;
+  /** Null for closeSession. */
+  readonly of: Acquire | null;
+  readonly payload: Uint8Array;
+}
+
+/** One that was not sent for want of room. */
+interface Backlogged {
+  readonly kind: Ending;
+  readonly of: Acquire | null;
+  readonly afterMs: number;
+}
+
+export interface SenderHost {
+  readonly session: SessionId;
+  /** Open, and connected to the leader. */
+  readonly canSend: boolean;
+  send(message: ClientMessage): void;
+  /** An acquire was sent just now. */
+  onAcquireSent(): void;
+  /** A request has ended. */
+  onRequestEnded(): void;
+}
+
+export class RequestSender {
+  /** Waiting for a number. */
+  readonly queue: Set<Acquire> = new Set();
+  /** Numbered, and not over. */
+  readonly acquires: Map<RequestNumber, Acquire> = new Map();
+  readonly endings: Map<RequestNumber, OpenEnding> = new Map();
+  private readonly clock: Clock;
+  private readonly host: SenderHost;
+  private readonly book = new RequestBook();
+  private readonly backlog: Backlogged[] = [];
+  /** To be sent once more. */
+  private readonly retries = new Set<RequestNumber>();
+  private readonly backoff: Backoff;
+  private retryTimer: Timer | null = null;
+
+  constructor(parts: { clock: Clock; random: Random }, host: SenderHost) {
+    this.clock = parts.clock;
+    this.backoff = new Backoff(retryOptions, parts.random);
+    this.host = host;
+  }
+
+  get isEmpty(): boolean {
+    return this.queue.size === 0 && this.acquires.size === 0 && this.endings.size === 0;
+  }
+
+  acquire(acquire: Acquire): void {
+    if (this.queue.size === 0 && this.canAcquire) this.sendAcquire(acquire);
+    else this.queue.add(acquire);
+  }
+
+  end(kind: Ending, of: Acquire | null, afterMs: number): void {
+    const next = { kind, of, afterMs };
+    if (this.book.unseen < endingsUnseenMax || kind === "closeSession") this.sendEnding(next);
+    else this.backlog.push(next);
+  }
+
+  /** Sends what there is room for. */
+  pump(): void {
+    while (this.backlog.length > 0 && this.book.unseen < endingsUnseenMax) {
+      const next = this.backlog.shift();
+      if (next !== undefined) this.sendEnding(next);
+    }
+    for (const acquire of this.queue) {
+      if (!this.canAcquire) return;
+      this.queue.delete(acquire);
+      this.sendAcquire(acquire);
+    }
+  }
+
+  /** On a new connection, after resume: everything unanswered, in order. */
+  sendUnanswered(): void {
+    this.endRetry();
+    const numbers = [...this.acquires.keys(), ...this.endings.keys()].sort((a, b) => a - b);
+    for (const number of numbers) this.sendAgain(number);
+    this.pump();
+  }
+
+  /** An acquire that was told to wait, of which the cluster says nothing now. */
+  askAgain(acquire: Acquire): void {
+    const carried = this.book.repeat(this.host.session, acquire.number);
+    this.host.send({ kind: "command", payload: encodeAcquire(carried, acquire.request) });
+  }
+
+  retryLater(number: RequestNumber): void {
+    if (!this.acquires.has(number) && !this.endings.has(number)) return;
+    this.retries.add(number);
+    this.retryTimer ??= this.clock.setTimer(this.backoff.nextMs(), () => {
+      this.retryTimer = null;
+      if (!this.host.canSend) return;
+      const numbers = [...this.retries].sort((a, b) => a - b);
+      this.retries.clear();
+      for (const each of numbers) this.sendAgain(each);
+    });
+  }
+
+  /** From the log. */
+  onAnswered(number: RequestNumber): void {
+    if (this.retryTimer === null) this.backoff.reset();
+    this.book.answered(number);
+  }
+
+  /** Refused, and in no log. */
+  onUnanswered(number: RequestNumber): void {
+    this.book.unanswered(number);
+  }
+
+  /** Its end is known. */
+  finish(acquire: Acquire): void {
+    if (!this.acquires.delete(acquire.number)) return;
+    acquire.stage = "over";
+    acquire.payload = null;
+    this.onOver(acquire.number);
+  }
+
+  finishEnding(number: RequestNumber): void {
+    if (this.endings.delete(number)) this.onOver(number);
+  }
+
+  /** Forgets everything, at the session's end. */
+  clear(): void {
+    this.endRetry();
+    this.queue.clear();
+    this.acquires.clear();
+    this.endings.clear();
+    this.backlog.length = 0;
+  }
+
+  private get canAcquire(): boolean {
+    return this.host.canSend && this.book.unseen < acquiresUnseenMax;
+  }
+
+  private onOver(number: RequestNumber): void {
+    this.retries.delete(number);
+    this.book.end(number);
+    if (this.queue.size > 0 || this.backlog.length > 0) this.pump();
+    this.host.onRequestEnded();
+  }
+
+  private sendAcquire(acquire: Acquire): void {
+    const carried = this.book.begin(this.host.session);
+    const payload = encodeAcquire(carried, acquire.request);
+    acquire.stage = "asked";
+    acquire.number = carried.request;
+    acquire.payload = payload;
+    if (acquire.request.maxHoldMs > 0) acquire.sentAt = instantNow(this.clock);
+    this.acquires.set(carried.request, acquire);
+    this.host.send({ kind: "command", payload });
+    this.host.onAcquireSent();
+  }
+
+  private sendEnding({ kind, of, afterMs }: Backlogged): void {
+    // What it speaks of may have ended while this stood in the backlog.
+    if (of !== null && of.stage === "over") {
+      of.lock?.endRelease("already-lost");
+      return;
+    }
+    const carried = this.book.begin(this.host.session);
+    const payload = encodeEnding(kind, carried, of?.number ?? 0, afterMs);
+    this.endings.set(carried.request, { kind, of, payload });
+    if (this.host.canSend) this.host.send({ kind: "command", payload });
+  }
+
+  private sendAgain(number: RequestNumber): void {
+    const acquire = this.acquires.get(number);
+    const payload = acquire?.stage === "asked" ? acquire.payload : (this.endings.get(number)?.payload ?? null);
+    if (payload !== null) this.host.send({ kind: "command", payload });
+  }
+
+  private endRetry(): void {
+    this.retryTimer?.cancel();
+    this.retryTimer = null;
+    this.retries.clear();
+  }
+}
