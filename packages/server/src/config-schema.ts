@@ -100,6 +100,7 @@ const fileSchema = section({
 
 /** What is wrong with each value by itself. */
 export function checkShape(value: unknown): ConfigProblem[] {
+  if (Array.isArray(value)) return [{ path: "", problem: `${show(value)} is not an object` }];
   const problems: ConfigProblem[] = [];
   for (const issue of v.safeParse(fileSchema, value).issues ?? []) {
     problems.push({ path: pathFor((issue.path ?? []).map((item) => item.key)), problem: issue.message });
@@ -124,7 +125,12 @@ function collectUnknownKeys(schema: SchemaNode, value: unknown, keys: readonly u
     for (const [index, item] of value.entries()) collectUnknownKeys(schema.item, item, [...keys, index], problems);
   }
   const entries = schema.entries;
-  if (entries === undefined || typeof value !== "object" || value === null || Array.isArray(value)) return;
+  if (entries === undefined || typeof value !== "object" || value === null) return;
+  if (Array.isArray(value)) {
+    // valibot takes a list for an object without keys.
+    problems.push({ path: pathFor(keys), problem: `${show(value)} is not an object` });
+    return;
+  }
   for (const [key, child] of Object.entries(value)) {
     const childSchema = Object.hasOwn(entries, key) ? entries[key] : undefined;
     if (childSchema !== undefined) collectUnknownKeys(childSchema, child, [...keys, key], problems);

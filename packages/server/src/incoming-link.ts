@@ -69,7 +69,7 @@ export class IncomingLink {
 
   sweep(quietMax: number): void {
     if (this.socket.sweep() >= quietMax) this.socket.terminate("nothing was heard from it");
-    else this.socket.ping();
+    else this.socket.pingIfIdle();
   }
 
   /** A newer link of the same peer and lane takes its place: whatever is still in this one is old. */

@@ -1,8 +1,9 @@
 /** Figures for Prometheus. Labels are closed sets: never a lock's name, a client or a token. */
 import type { Effect, Mode, RequestNumber, SessionId } from "@holdfast/lock";
 import type { RoleName } from "@holdfast/raft";
-import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from "prom-client";
+import { Counter, Gauge, Histogram, Registry } from "prom-client";
 import type { Clock } from "./ports.js";
+import { registerProcessMetrics } from "./process-metrics.js";
 
 /** Why a connection, upgrade or frame was turned away. */
 export const rejectionReasons = [
@@ -103,8 +104,7 @@ class PrometheusMetrics implements Metrics {
     for (const reason of rejectionReasons) this.rejected.inc({ reason }, 0);
     this.registerHostGauges();
     this.registerTransportGauges();
-    // Among them nodejs_eventloop_lag_p99_seconds, memory, open files. A coarse look at the loop keeps an idle node idle.
-    collectDefaultMetrics({ register: this.registry, eventLoopMonitoringPrecision: 50 });
+    registerProcessMetrics(this.registry);
   }
 
   attach(source: MetricsSource): void {

@@ -182,7 +182,7 @@ export class OutgoingLink {
     const { state } = this;
     if (state.kind !== "open") return;
     if (state.socket.sweep() >= quietMax) state.socket.terminate("nothing was heard from it");
-    else if (state.socket.bufferedBytes === 0) state.socket.ping();
+    else state.socket.pingIfIdle();
   }
 
   /** Says goodbye and closes. */

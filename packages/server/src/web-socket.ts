@@ -42,6 +42,7 @@ export class GuardedSocket {
   private problem: string | null = null;
   private bytesSeen: number;
   private quietSweeps = 0;
+  private hasSent = false;
   private isOver = false;
   private isListening = true;
 
@@ -79,12 +80,19 @@ export class GuardedSocket {
   /** False when the socket is not open any more. */
   send(bytes: Uint8Array): boolean {
     if (!this.isOpen) return false;
+    this.hasSent = true;
     this.socket.send(bytes, ignoreSendError);
     return true;
   }
 
   ping(): void {
     if (this.isOpen) this.socket.ping(undefined, undefined, ignoreSendError);
+  }
+
+  /** A sign of life, unless something was sent since the last one. */
+  pingIfIdle(): void {
+    if (!this.hasSent && this.socket.bufferedAmount === 0) this.ping();
+    this.hasSent = false;
   }
 
   /** How many sweeps in a row have found no byte from the other side, this one included. Counted, not timed: a stall of ours is one sweep. */
