@@ -50,7 +50,7 @@ export class LockMachine {
 
   /**
    * Locks whose name begins with `prefix` and comes after `after`, in the order of code units; at most `limit`, 1,000, or 10,000 holders
-   * and waiters in all (but always one lock). Looks at every lock once: about 50 ms at a million of them.
+   * and waiters in all (but always one lock). Looks at every lock once: about 100 ms at a million of them.
    */
   list(prefix: string, after: string, limit: number): LockList {
     return listLocks(this.state, prefix, after, limit);

@@ -88,7 +88,7 @@ export class RecordReader {
   }
 
   fail(expected: string): never {
-    throw new SnapshotError(`${this.what}: field ${this.at} should be ${expected}`);
+    throw new SnapshotError(`${this.what}: expected ${expected} at field ${this.at}`);
   }
 
   private next(): SnapshotValue | undefined {

@@ -38,8 +38,9 @@ export function listLocks(state: State, prefix: string, after: string, limit: nu
   const wanted = Math.min(wholeNumber(limit), listLimitMax);
   const found = new LowestNames(wanted + 1);
   for (const { byName } of state.lockShards) {
-    for (const lock of byName.values()) {
-      if (lock.name > after && lock.name.startsWith(prefix)) found.offer(lock);
+    for (const [name, lock] of byName) {
+      // Most of many names are passed over at the first comparison.
+      if (found.mayTake(name) && name > after && name.startsWith(prefix)) found.add(lock);
     }
   }
   const sorted = found.sorted();
@@ -138,7 +139,7 @@ function reserves(claim: Claim): boolean {
   return false;
 }
 
-/** Keeps the lowest names of many: a heap with the highest of them on top, so that most are passed over after one comparison. */
+/** Keeps the lowest names of many, as a heap with the highest of them on top. */
 class LowestNames {
   private readonly capacity: number;
   private readonly heap: Lock[] = [];
@@ -147,12 +148,17 @@ class LowestNames {
     this.capacity = capacity;
   }
 
-  offer(lock: Lock): void {
+  mayTake(name: string): boolean {
+    return this.heap.length < this.capacity || name < (this.heap[0] as Lock).name;
+  }
+
+  /** Of one that it may take. */
+  add(lock: Lock): void {
     const { heap } = this;
     if (heap.length < this.capacity) {
       heap.push(lock);
       this.rise(heap.length - 1);
-    } else if (lock.name < (heap[0] as Lock).name) {
+    } else {
       heap[0] = lock;
       this.sink();
     }
