@@ -1,5 +1,5 @@
 /** Durations as people type them: "500ms", "10s", "1.5m", "2h". One place parses them for every option. */
-import { InvalidArgumentError } from "commander";
+import { InvalidArgumentError, Option } from "commander";
 
 const unitMs: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
 
@@ -28,6 +28,11 @@ export function durationOption(bounds: DurationBounds): (text: string) => number
     if (typeof parsed === "string") throw new InvalidArgumentError(parsed);
     return parsed;
   };
+}
+
+/** An option whose default is shown in the help as it would be typed. */
+export function durationFlag(flags: string, description: string, bounds: DurationBounds, defaultMs: number): Option {
+  return new Option(flags, description).argParser(durationOption(bounds)).default(defaultMs, formatDuration(defaultMs));
 }
 
 /** In the largest unit that keeps it whole: 90000 is "90s", 120000 is "2m". */

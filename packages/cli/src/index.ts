@@ -1,1 +1,2 @@
-export {};
+export { runCli } from "./program.js";
+export type { Io } from "./io.js";

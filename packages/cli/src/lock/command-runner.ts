@@ -74,8 +74,9 @@ export class CommandRunner {
 
   /** Passes a signal on: to the command's group, or to the command alone when it shares ours. */
   forward(name: NodeJS.Signals): void {
-    const pid = this.#child?.pid;
-    if (pid === undefined) return;
+    const child = this.#child;
+    const pid = child?.pid;
+    if (pid === undefined || child?.exitCode !== null || child.signalCode !== null) return; // not yet, or no more
     if (!this.#options.isInteractive) send(-pid, name);
     else if (name !== "SIGINT" && name !== "SIGQUIT") send(pid, name); // the terminal sends those two to the whole group itself
   }

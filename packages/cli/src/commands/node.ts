@@ -1,0 +1,80 @@
+/** `holdfast node`: one node of a cluster. The server is loaded only here: other commands start faster without it. */
+import type { Config } from "@holdfast/server";
+import type { Command } from "commander";
+import { CommandFailure } from "../command-failure.js";
+import { withOutput } from "../context.js";
+import type { Context, OutputOptions } from "../context.js";
+import { parentPipeVariable } from "../dev/node-process.js";
+import { endWithParent } from "../dev/parent-pipe.js";
+import { integerOption } from "../durations.js";
+import type { Io } from "../io.js";
+import { json } from "../output.js";
+
+interface NodeOptions extends OutputOptions {
+  readonly config: string;
+  readonly id?: string;
+  readonly data?: string;
+  readonly check?: boolean;
+  readonly bootstrap?: boolean;
+  readonly firstIndex?: number;
+}
+
+export function addNodeCommand(program: Command, context: Context): void {
+  withOutput(program.command("node"))
+    .description("run one node of a cluster")
+    .requiredOption("--config <file>", "the configuration of the whole cluster")
+    .option("--id <id>", "which of its nodes this is")
+    .option("--data <folder>", "where it keeps its data")
+    .option("--check", "check the configuration and end: 0 when it is good, 2 with all its problems")
+    .option("--bootstrap", "form a cluster in place of a lost one; needs --first-index")
+    .option("--first-index <number>", "where its log begins: above every token of the lost one", integerOption(1, 2 ** 52))
+    .action(async (options: NodeOptions) => {
+      const config = await readConfig(options.config, context.io);
+      if (options.id !== undefined && !config.nodes.some((node) => node.id === options.id)) {
+        throw new CommandFailure("usage", "usage", `the configuration has no node "${options.id}"; it has ${idsOf(config)}`);
+      }
+      if (options.check === true) sayGood(options, config, context.io);
+      else context.setExitCode(await run(options, config));
+    });
+}
+
+/** Every problem at once, exit code 2. */
+export async function readConfig(file: string, io: Io): Promise<Config> {
+  const { ConfigError, loadConfig } = await import("@holdfast/server");
+  try {
+    return await loadConfig(file, io.environment);
+  } catch (error) {
+    if (error instanceof ConfigError) throw new CommandFailure("usage", "invalid_config", error.message);
+    throw error;
+  }
+}
+
+async function run(options: NodeOptions, config: Config): Promise<number> {
+  const { id, data, bootstrap = false, firstIndex } = options;
+  if (id === undefined) throw new CommandFailure("usage", "usage", `--id is missing: one of ${idsOf(config)}`);
+  if (data === undefined) throw new CommandFailure("usage", "usage", "--data is missing: where the node keeps its data");
+  if (bootstrap !== (firstIndex !== undefined)) {
+    throw new CommandFailure("usage", "usage", "--bootstrap and --first-index belong together");
+  }
+  const { runNode } = await import("@holdfast/server");
+  const stop = new AbortController();
+  if (process.env[parentPipeVariable] === "1") endWithParent(process.stdin, () => stop.abort());
+  return runNode({
+    config,
+    nodeId: id,
+    dataDirectory: data,
+    signals: true,
+    stop: stop.signal,
+    ...(firstIndex === undefined ? {} : { bootstrap: { firstIndex } }),
+  });
+}
+
+function sayGood(options: NodeOptions, config: Config, io: Io): void {
+  const { cluster, nodes } = config;
+  if (options.json === true) io.out(json({ valid: true, cluster, nodes: nodes.map(({ id }) => id) }));
+  else io.out(`${options.config} is good: cluster ${cluster}, nodes ${idsOf(config)}\n`);
+}
+
+function idsOf(config: Config): string {
+  return config.nodes.map(({ id }) => id).join(", ");
+}

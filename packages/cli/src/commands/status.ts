@@ -1,0 +1,107 @@
+/** `holdfast status`: every node's own word. */
+import { HoldfastError } from "@holdfast/client";
+import type { NodeReport } from "@holdfast/client";
+import type { Command } from "commander";
+import { endpointsFor, withClient, withCluster } from "../context.js";
+import type { ClusterOptions, Context } from "../context.js";
+import { formatDuration } from "../durations.js";
+import { exitCodes } from "../exit-codes.js";
+import type { Io } from "../io.js";
+import { columns, json, plain } from "../output.js";
+
+export function addStatusCommand(program: Command, context: Context): void {
+  withCluster(program.command("status"))
+    .description("who leads, and how each node is; exit code 1 when nobody leads")
+    .action(async (options: ClusterOptions) => {
+      const status = summaryOf(await reportsFor(options, context.io));
+      context.io.out(options.json === true ? json(status) : statusText(status));
+      if (status.leader === null) context.setExitCode(exitCodes.error);
+    });
+}
+
+/** A cluster of which no node answers has a status too. */
+async function reportsFor(options: ClusterOptions, io: Io): Promise<readonly NodeReport[]> {
+  try {
+    return await withClient(options, io, (holdfast) => holdfast.status({ timeoutMs: options.timeout }));
+  } catch (error) {
+    if (!(error instanceof HoldfastError) || error.code === "invalid_argument") throw error;
+    const endpoints = endpointsFor(options, io).split(",");
+    return endpoints.map((endpoint) => ({ endpoint: endpoint.trim(), status: null, error }));
+  }
+}
+
+export interface NodeSummary {
+  /** Null for a node that didn't answer: nobody knows which it is. */
+  readonly id: string | null;
+  readonly endpoint: string;
+  /** "unreachable" when it didn't answer. */
+  readonly role: string;
+  readonly term: number | null;
+  readonly commitIndex: number | null;
+  readonly lastApplied: number | null;
+  readonly lastIndex: number | null;
+  readonly snapshotIndex: number | null;
+  readonly sessions: number | null;
+  readonly locks: number | null;
+  readonly uptimeMs: number | null;
+  readonly version: string | null;
+  readonly error: string | null;
+}
+
+export interface StatusSummary {
+  /** The node that leads in the highest term that any node names; null when none does. */
+  readonly leader: string | null;
+  readonly term: number | null;
+  readonly clusterId: string | null;
+  readonly nodes: readonly NodeSummary[];
+}
+
+export function summaryOf(reports: readonly NodeReport[]): StatusSummary {
+  const answers = reports.flatMap(({ status }) => (status === null ? [] : [status]));
+  // A node that was cut off may still believe in the leader of an older term.
+  const newest = answers.reduce((highest, { term }) => Math.max(highest, term), 0);
+  const leader = answers.find(({ role, term }) => role === "leader" && term === newest);
+  const known = answers.flatMap(({ nodes }) => nodes);
+  const nodes = reports.map((report) => nodeSummary(report, known.find(({ client }) => client === report.endpoint)?.id ?? null));
+  return {
+    leader: leader?.id ?? null,
+    term: answers.length === 0 ? null : newest,
+    clusterId: answers.find(({ clusterId }) => clusterId !== "")?.clusterId ?? null,
+    nodes: nodes.sort((a, b) => ((a.id ?? a.endpoint) < (b.id ?? b.endpoint) ? -1 : 1)),
+  };
+}
+
+function nodeSummary({ endpoint, status, error }: NodeReport, knownId: string | null): NodeSummary {
+  return {
+    id: status?.id ?? knownId,
+    endpoint,
+    role: status?.role ?? "unreachable",
+    term: status?.term ?? null,
+    commitIndex: status?.commitIndex ?? null,
+    lastApplied: status?.lastApplied ?? null,
+    lastIndex: status?.lastIndex ?? null,
+    snapshotIndex: status?.snapshotIndex ?? null,
+    sessions: status?.sessions ?? null,
+    locks: status?.locks ?? null,
+    uptimeMs: status === null ? null : Math.round(status.uptimeMs),
+    version: status?.version ?? null,
+    error: error?.message ?? null,
+  };
+}
+
+const head = ["NODE", "ROLE", "TERM", "COMMITTED", "APPLIED", "LAST", "SNAPSHOT", "SESSIONS", "LOCKS", "UP", "CLIENTS"];
+
+export function statusText(status: StatusSummary): string {
+  const cell = (value: number | null): string => (value === null ? "" : String(value));
+  const rows = status.nodes.map((node) => [
+    plain(node.id ?? "?"),
+    plain(node.role),
+    ...[node.term, node.commitIndex, node.lastApplied, node.lastIndex, node.snapshotIndex, node.sessions, node.locks].map(cell),
+    node.uptimeMs === null ? "" : formatDuration(Math.floor(node.uptimeMs / 1_000) * 1_000),
+    plain(node.endpoint),
+  ]);
+  const errors = new Set(status.nodes.flatMap(({ error }) => (error === null ? [] : [`${plain(error)}\n`])));
+  const leads = status.leader === null ? "nobody leads" : `${plain(status.leader)} leads in term ${status.term}`;
+  const cluster = status.clusterId === null ? "" : `cluster ${plain(status.clusterId)}: `;
+  return `${cluster}${leads}\n\n${columns(head, rows)}${errors.size === 0 ? "" : `\n${[...errors].join("")}`}`;
+}

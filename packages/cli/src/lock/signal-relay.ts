@@ -1,0 +1,43 @@
+/** Signals that this process gets while it waits for a lock or runs a command under one. */
+import { constants } from "node:os";
+import { CommandFailure } from "../command-failure.js";
+
+const relayed = ["SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2"] as const;
+const ending: ReadonlySet<NodeJS.Signals> = new Set(["SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT"]);
+
+/** Where signals come from; `process` but in tests. */
+export interface SignalSource {
+  on(name: NodeJS.Signals, listener: (name: NodeJS.Signals) => void): unknown;
+  off(name: NodeJS.Signals, listener: (name: NodeJS.Signals) => void): unknown;
+}
+
+export class SignalRelay {
+  /** Aborts at the first signal that asks to end, with the failure to end with, until `to` is called. */
+  readonly waiting: AbortSignal;
+  readonly #controller = new AbortController();
+  readonly #source: SignalSource;
+  #forward: ((name: NodeJS.Signals) => void) | null = null;
+
+  constructor(source: SignalSource) {
+    this.waiting = this.#controller.signal;
+    this.#source = source;
+    for (const name of relayed) source.on(name, this.#onSignal);
+  }
+
+  /** From now on signals go to the command. */
+  to(forward: (name: NodeJS.Signals) => void): void {
+    this.#forward = forward;
+  }
+
+  close(): void {
+    for (const name of relayed) this.#source.off(name, this.#onSignal);
+  }
+
+  readonly #onSignal = (name: NodeJS.Signals): void => {
+    if (this.#forward !== null) this.#forward(name);
+    else if (ending.has(name)) {
+      const code = 128 + constants.signals[name];
+      this.#controller.abort(new CommandFailure(code, "interrupted", `interrupted by ${name} while waiting`));
+    }
+  };
+}
