@@ -1,4 +1,4 @@
-/** The plain HTTP side of the client port: health for supervisors, figures for Prometheus. */
+/** The plain HTTP side of the client port: health for supervisors, figures for Prometheus, this node's status. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { STATUS_CODES } from "node:http";
 import { isLoopback } from "./address.js";
@@ -21,6 +21,8 @@ export interface HttpOptions {
 
 export interface HttpParts {
   health(): Health;
+  /** This node's own view of itself; null before the cluster is formed. */
+  status(): object | null;
   metrics(): Promise<{ readonly contentType: string; readonly text: string }>;
 }
 
@@ -74,11 +76,18 @@ const routes: ReadonlyMap<string, Route> = new Map<string, Route>([
   ["/livez", (parts, response) => sendHealth(response, parts.health(), "isLive")],
   ["/readyz", (parts, response) => sendHealth(response, parts.health(), "isReady")],
   ["/metrics", sendMetrics],
+  ["/v1/status", sendStatus],
 ]);
 
 function sendHealth(response: ServerResponse, health: Health, asked: "isLive" | "isReady"): void {
   if (health[asked]) sendJson(response, 200, "application/json", { status: "ok" });
   else sendProblem(response, 503, health.problem ?? "not yet");
+}
+
+function sendStatus(parts: HttpParts, response: ServerResponse): void {
+  const status = parts.status();
+  if (status === null) sendProblem(response, 503, parts.health().problem ?? "not yet");
+  else sendJson(response, 200, "application/json", status);
 }
 
 function sendMetrics(parts: HttpParts, response: ServerResponse): void {

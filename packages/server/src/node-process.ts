@@ -230,7 +230,11 @@ export class NodeProcess {
       hosts: [parseAddress(own.client)?.host ?? "localhost"],
       isLoopbackOnly: isLoopback(own.listen.client.host),
     };
-    const handleRequest = createHttpHandler(http, { health: () => this.health(), metrics: () => this.metrics.render() });
+    const handleRequest = createHttpHandler(http, {
+      health: () => this.health(),
+      status: () => this.host?.status() ?? null,
+      metrics: () => this.metrics.render(),
+    });
     const { limits } = config;
     return createClientListener(
       {
