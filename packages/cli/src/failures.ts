@@ -14,7 +14,8 @@ export interface Failure {
 export function failureOf(error: unknown): Failure {
   if (error instanceof CommandFailure) return { code: error.code, message: error.message, exitCode: error.exitCode };
   if (error instanceof CommanderError) {
-    const message = error.message.replace(/^error: /, "");
+    // Help for a call without a command has been printed already.
+    const message = error.code === "commander.help" ? "" : error.message.replace(/^error: /, "");
     return { code: "usage", message, exitCode: error.exitCode === 0 ? 0 : exitCodes.usage };
   }
   if (error instanceof HoldfastError) {

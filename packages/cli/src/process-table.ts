@@ -14,6 +14,8 @@ export interface ProcessRow {
 export interface ProcessTable {
   /** Zombies are left out: they run nothing. */
   rows(): readonly ProcessRow[];
+  /** Its row's `startedAt`; null when it doesn't run. */
+  startOf(pid: number): string | null;
   /** Whether the process was started with `variable=value` in its environment; false where that can't be seen. */
   hasVariable(pid: number, assignment: string): boolean;
 }
@@ -30,6 +32,7 @@ const linuxTable: ProcessTable = {
       return row === null ? [] : [row];
     });
   },
+  startOf: (pid) => readStat(pid)?.startedAt ?? null,
   hasVariable(pid, assignment) {
     const environment = readProcessFile(`/proc/${pid}/environ`);
     return environment !== null && environment.split("\0").includes(assignment);
@@ -65,5 +68,6 @@ const psTable: ProcessTable = {
       return [{ pid: Number(match[1]), parent: Number(match[2]), group: Number(match[3]), startedAt: match[5] ?? "" }];
     });
   },
+  startOf: (pid) => psTable.rows().find((row) => row.pid === pid)?.startedAt ?? null,
   hasVariable: () => false,
 };

@@ -23,7 +23,7 @@ export async function runCli(words: readonly string[], io: Io): Promise<number> 
     return exitCode;
   } catch (error) {
     const failure = failureOf(error);
-    if (failure.exitCode !== exitCodes.ok) io.err(failureText(failure, asksForJson(words)));
+    if (failure.exitCode !== exitCodes.ok && failure.message !== "") io.err(failureText(failure, asksForJson(words)));
     return failure.exitCode;
   }
 }
@@ -39,7 +39,8 @@ function createProgram(context: Context): Command {
     .exitOverride()
     .configureOutput({
       writeOut: (text) => context.io.out(text),
-      writeErr: () => undefined, // runCli says what went wrong, as text or as JSON
+      writeErr: (text) => context.io.err(text),
+      outputError: () => undefined, // runCli says what went wrong, as text or as JSON
     })
     .addHelpText("after", "\nExit codes and examples: docs/cli.md");
   addDevCommand(program, context);

@@ -8,8 +8,8 @@ import { json } from "../output.js";
 import { defaultEndpoints, localCluster } from "./cluster-file.js";
 import type { ClusterSize } from "./cluster-file.js";
 import type { NodeEnd, NodeProcess } from "./node-process.js";
-import { takenPorts } from "./ports.js";
-import type { PortAddress } from "./ports.js";
+import { clusterOf, takenPorts } from "./ports.js";
+import type { PortAddress, TakenPort } from "./ports.js";
 import { takeRunFile } from "./run-file.js";
 import type { RunFile } from "./run-file.js";
 import { Supervisor } from "./supervisor.js";
@@ -100,14 +100,19 @@ async function portsAreFree(nodes: readonly DevNode[], runFile: RunFile): Promis
     taken = await takenPorts(addresses);
   }
   if (taken.length === 0) return;
+  throw new CommandFailure("portInUse", "port_in_use", portsText(taken));
+}
+
+function portsText(taken: readonly TakenPort[]): string {
   const texts = taken.map(({ port, pid }) => `${port}${pid === null ? "" : ` (process ${pid})`}`);
   const pids = [...new Set(taken.flatMap(({ pid }) => (pid === null ? [] : [pid])))];
-  const advice = pids.length === 0 ? "free it" : `stop it (kill ${pids.join(" ")})`;
-  throw new CommandFailure(
-    "portInUse",
-    "port_in_use",
-    `${taken.length === 1 ? "a port is" : "ports are"} in use: ${texts.join(", ")}; ${advice}, or give --config with other ports`,
-  );
+  const clusters = new Set(pids.map(clusterOf));
+  const [cluster = null] = clusters;
+  const isOneCluster = clusters.size === 1 && cluster !== null;
+  const owner = isOneCluster ? `, all by the cluster of process ${cluster} (holdfast dev)` : "";
+  const kill = isOneCluster ? `kill ${cluster}` : `kill ${pids.join(" ")}`;
+  const advice = pids.length === 0 ? "free it" : `stop it (${kill})`;
+  return `${taken.length === 1 ? "a port is" : "ports are"} in use: ${texts.join(", ")}${owner}; ${advice}, or give --config with other ports`;
 }
 
 class LocalCluster {

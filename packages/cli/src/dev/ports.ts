@@ -2,6 +2,7 @@
 import { spawnSync } from "node:child_process";
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { createServer } from "node:net";
+import { readStat } from "../process-table.js";
 
 export interface PortAddress {
   readonly host: string;
@@ -31,6 +32,13 @@ function isTaken(host: string, port: number): Promise<boolean> {
     });
     server.listen({ host, port, exclusive: true }, () => server.close(() => resolve(false)));
   });
+}
+
+/** The `holdfast dev` that started this process; null when none did, or the system doesn't say. */
+export function clusterOf(pid: number): number | null {
+  const parent = process.platform === "linux" ? (readStat(pid)?.parent ?? null) : null;
+  const words = parent === null ? [] : (orNull(() => readFileSync(`/proc/${parent}/cmdline`, "utf8")) ?? "").split("\0");
+  return words.includes("dev") && words.some((word) => /holdfast(\.js)?$/.test(word)) ? parent : null;
 }
 
 /** The process that listens on a TCP port. */

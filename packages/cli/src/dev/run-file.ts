@@ -24,7 +24,7 @@ export interface RunFile {
 /** Takes the folder for this process, unless another holds it. */
 export function takeRunFile(folder: string, endpoints: readonly string[]): RunFile {
   const file = path.join(folder, fileName);
-  const own: RunningCluster = { pid: process.pid, startedAt: startOf(process.pid) ?? "", endpoints };
+  const own: RunningCluster = { pid: process.pid, startedAt: processTable().startOf(process.pid) ?? "", endpoints };
   const draft = `${file}.${process.pid}`;
   writeFileSync(draft, `${JSON.stringify(own)}\n`);
   try {
@@ -63,7 +63,7 @@ function setAside(file: string): RunningCluster | null {
 }
 
 function isAlive(cluster: RunningCluster): boolean {
-  return startOf(cluster.pid) === cluster.startedAt;
+  return processTable().startOf(cluster.pid) === cluster.startedAt;
 }
 
 function linkIfFree(draft: string, file: string): boolean {
@@ -90,8 +90,4 @@ function readRunFile(file: string): RunningCluster | null {
   } catch {
     return null; // gone meanwhile, or cut short by a full disk
   }
-}
-
-function startOf(pid: number): string | null {
-  return processTable().rows().find((row) => row.pid === pid)?.startedAt ?? null;
 }

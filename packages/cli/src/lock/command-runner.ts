@@ -46,7 +46,7 @@ const stopPollMs = 25;
 /** Killed processes vanish within this time, or never will (uninterruptible). */
 const vanishMs = 2_000;
 /** The kill goes out this long before the lease's end, which itself lies before the service's. */
-const killLeadMs = 20;
+const killLeadMs = 50;
 
 export class CommandRunner {
   readonly #lease: Lease;
@@ -148,6 +148,7 @@ export class CommandRunner {
 
 /** Again and again, since a process may fork while it is being killed. Returns what is left. */
 async function kill(family: ProcessFamily): Promise<readonly number[]> {
+  family.killKnown();
   const endMs = performance.now() + vanishMs;
   let forbidden = family.signal("SIGKILL");
   for (let left = family.members(); left.length > 0 && performance.now() < endMs; left = family.members()) {

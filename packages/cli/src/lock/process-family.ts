@@ -29,8 +29,13 @@ export class ProcessFamily {
     if (root !== undefined) this.#seen.set(root.pid, root.startedAt);
   }
 
-  /** The members that run now. */
+  /** The members that run now. Those that only the mark shows are looked for last: that takes a look at every process. */
   members(): readonly number[] {
+    const found = this.#find(false);
+    return found.length > 0 ? found : this.#find(true);
+  }
+
+  #find(looksForMark: boolean): readonly number[] {
     const rows = this.#table.rows().filter((row) => row.pid !== process.pid);
     const members = new Set<number>();
     const groups = new Set<number>(this.#options.leadsGroup ? [this.#options.root] : []);
@@ -41,6 +46,7 @@ export class ProcessFamily {
     };
     for (const row of rows) if (this.#seen.get(row.pid) === row.startedAt) join(row);
     this.#joinRelatives(rows, members, groups, join);
+    if (!looksForMark) return [...members];
     for (const row of rows) if (!members.has(row.pid) && this.#table.hasVariable(row.pid, this.#options.mark)) join(row);
     this.#joinRelatives(rows, members, groups, join);
     return [...members];
@@ -66,9 +72,15 @@ export class ProcessFamily {
    * not be signalled (another user's).
    */
   signal(name: NodeJS.Signals): readonly number[] {
-    const members = this.members(); // before the group is hit: a killed parent takes the way to its children with it
+    const members = this.#find(true); // before the group is hit: a killed parent takes the way to its children with it
     if (this.#options.leadsGroup) send(-this.#options.root, name);
     return members.filter((pid) => send(pid, name) === "forbidden");
+  }
+
+  /** SIGKILL to the group and to every member seen so far, before anything is searched: the lease ends now. */
+  killKnown(): void {
+    if (this.#options.leadsGroup) send(-this.#options.root, "SIGKILL");
+    for (const [pid, startedAt] of this.#seen) if (this.#table.startOf(pid) === startedAt) send(pid, "SIGKILL");
   }
 }
 

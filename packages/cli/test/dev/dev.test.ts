@@ -12,7 +12,7 @@ import { takenPorts } from "../../src/dev/ports.js";
 import { CommandFailure } from "../../src/command-failure.js";
 import { readStat } from "../../src/process-table.js";
 import { until } from "../until.js";
-import { freePorts, inFolder } from "./folder.js";
+import { areListening, freePorts, inFolder } from "./folder.js";
 
 const fakeNode = fileURLToPath(new URL("./fake-node.js", import.meta.url));
 const onLinux = { skip: process.platform !== "linux" };
@@ -34,7 +34,7 @@ function startDev(data: string, ports: readonly number[], options: Partial<DevOp
   const parts: DevParts = {
     io: { out: (text) => (output += text), err: (text) => (errors += text), environment: {}, isInteractive: false },
     readNodes: () => Promise.resolve(ids.map((id, index) => ({ id, client: `127.0.0.1:${ports[index]}`, listens: [listens[index]!] }))),
-    findLeader: async () => ((await takenPorts(listens)).length === ports.length ? "n2" : null),
+    findLeader: async () => ((await areListening(ports)) ? "n2" : null),
     wordsFor: (id) => [process.execPath, fakeNode, String(ports[ids.indexOf(id)]), ...(modes[ids.indexOf(id)] ?? [])],
     onStopSignal: (run) => (stop = run),
   };
@@ -150,10 +150,12 @@ test("nodes end with their parent, though it is killed; the next start finds the
     const parent = spawn(process.execPath, [program, data, ...ports.map(String)], { stdio: ["ignore", "pipe", "inherit"] });
     let text = "";
     parent.stdout.on("data", (chunk: Buffer) => (text += chunk.toString()));
-    const isUp = async (): Promise<boolean> => (await takenPorts(ports.map((port) => ({ host: "127.0.0.1", port })))).length === 3;
-    await until(isUp, "the nodes listen");
+    try {
+      await until(() => areListening(ports), "the nodes listen");
+    } finally {
+      parent.kill("SIGKILL");
+    }
     const pids = JSON.parse(text) as number[];
-    parent.kill("SIGKILL");
     await until(() => pids.every((pid) => readStat(pid) === null), "all nodes have ended");
     writeFileSync(path.join(data, "dev.json"), JSON.stringify({ pid: parent.pid, startedAt: "1", endpoints: [] }));
     const run = startDev(data, ports);

@@ -1,0 +1,118 @@
+import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
+import path from "node:path";
+import { test } from "node:test";
+import { exitCodes as serverCodes } from "@holdfast/server";
+import { exitCodes } from "../src/exit-codes.js";
+import { runCli } from "../src/program.js";
+import { freePorts, inFolder } from "./dev/folder.js";
+import { MemoryIo } from "./memory-io.js";
+
+async function run(words: readonly string[], environment = {}): Promise<{ code: number; out: string; err: string }> {
+  const io = new MemoryIo(environment);
+  const code = await runCli(words, io);
+  return { code, out: io.stdout, err: io.stderr };
+}
+
+test("the exit codes are those of the server's table", () => {
+  for (const [name, code] of Object.entries(exitCodes)) assert.equal(code, serverCodes[name as keyof typeof exitCodes].code, name);
+});
+
+test("help goes to stdout with 0; no command at all prints it to stderr with 2", async () => {
+  const help = await run(["--help"]);
+  assert.deepEqual([help.code, help.err], [0, ""]);
+  for (const name of ["dev", "node", "lock", "status", "ls", "show", "release", "transfer", "bench"]) {
+    assert.match(help.out, new RegExp(`^ {2}${name} `, "m"));
+    const own = await run([name, "--help"]);
+    assert.equal(own.code, 0);
+    assert.match(own.out, /--json/);
+  }
+  const none = await run([]);
+  assert.deepEqual([none.code, none.out], [2, ""]);
+  assert.match(none.err, /^Usage: holdfast/);
+  assert.match((await run(["--version"])).out, /^\d+\.\d+\.\d+\n$/);
+});
+
+test("a wrong command line ends with 2 and one line that names what is wrong", async () => {
+  const cases: readonly (readonly [readonly string[], RegExp])[] = [
+    [["frobnicate"], /unknown command 'frobnicate'/],
+    [["ls", "--frobnicate"], /unknown option '--frobnicate'/],
+    [["ls", "a", "b"], /too many arguments/],
+    [["show"], /missing required argument 'name'/],
+    [["lock", "a", "--ttl", "10x", "--", "true"], /'--ttl <duration>' argument '10x' is invalid. "10x" is no duration/],
+    [["lock", "a", "--wait", "-1s", "--", "true"], /--wait/],
+    [["lock", "a", "--conflict-exit-code", "256", "--", "true"], /--conflict-exit-code.*whole number from 0 to 255/],
+    [["lock", "a", "--ttl", "9s", "--grace", "4s", "--", "true"], /--grace 4s is more than a third of --ttl: at most 3s/],
+    [["lock", "a"], /write the command to run after --/],
+    [["lock", "a", "--"], /write the command to run after --/],
+    [["lock", "a", "true"], /write the command to run after --/],
+    [["lock", "a", "b", "--", "true"], /write the command to run after --/],
+    [["lock", "--", "true"], /write the command to run after --/],
+    [["release", "a", "--token", "5"], /add --force/],
+    [["release", "a", "--force"], /--token/],
+    [["release", "a", "--token", "0", "--force"], /whole number from 1/],
+    [["dev", "--nodes", "4"], /Allowed choices are 1, 3, 5/],
+    [["dev", "--nodes", "3", "--config", "x"], /cannot be used with/],
+    [["bench", "--clients", "0"], /--clients/],
+    [["node", "--id", "n1"], /--config/],
+    [["ls", "--endpoints", "nonsense"], /endpoints\[0\] must be "host:port"/],
+  ];
+  for (const [words, problem] of cases) {
+    const { code, out, err } = await run(words);
+    assert.deepEqual([code, out], [2, ""], words.join(" "));
+    assert.match(err, /^holdfast: [^\n]+\n$/, words.join(" "));
+    assert.match(err, problem);
+    const asJson = await run([words[0] ?? "", "--json", ...words.slice(1)]);
+    if (words[0] === "frobnicate") continue;
+    const document = JSON.parse(asJson.err) as { error: { code: string; message: string } };
+    assert.match(document.error.code, /^(usage|invalid_argument)$/);
+    assert.match(document.error.message, problem);
+  }
+});
+
+test("what stands after -- is the command's, whatever it looks like", async () => {
+  const [port = 0] = await freePorts(1);
+  const lock = ["lock", "a", "--endpoints", `127.0.0.1:${port}`, "--timeout", "300ms"];
+  const { code, out, err } = await run([...lock, "--", "cmd", "--help", "--json", "--ttl", "x", "--", "--version"]);
+  assert.deepEqual([code, out], [1, ""]);
+  assert.match(err, /^holdfast: /, "not JSON: that --json is the command's");
+});
+
+test("no cluster: exit code 1, and unreachable as the code", async () => {
+  const [port = 0] = await freePorts(1);
+  const environment = { HOLDFAST_ENDPOINTS: `127.0.0.1:${port}` };
+  for (const words of [["ls"], ["show", "a"], ["transfer"], ["release", "a", "--token", "1", "--force"], ["bench"], ["lock", "a", "--", "true"]]) {
+    const { code, out, err } = await run([words[0] ?? "", "--json", "--timeout", "200ms", ...words.slice(1)], environment);
+    assert.deepEqual([code, out], [1, ""], words.join(" "));
+    assert.equal((JSON.parse(err) as { error: { code: string } }).error.code, "unreachable");
+  }
+  const status = await run(["status", "--json", "--timeout", "200ms"], environment);
+  assert.equal(status.code, 1);
+  const document = JSON.parse(status.out) as { leader: string | null; nodes: { endpoint: string; role: string }[] };
+  assert.equal(document.leader, null);
+  assert.deepEqual(document.nodes.map(({ endpoint, role }) => [endpoint, role]), [[`127.0.0.1:${port}`, "unreachable"]]);
+});
+
+test("node --check: 0 for a good configuration, 2 with all problems of a bad one", () =>
+  inFolder(async (folder) => {
+    const file = path.join(folder, "cluster.json");
+    const nodes = [{ id: "n1", peer: "127.0.0.1:7201", client: "127.0.0.1:7101" }];
+    writeFileSync(file, JSON.stringify({ cluster: "c", nodes }));
+    assert.deepEqual(await run(["node", "--config", file, "--check"]), { code: 0, out: `${file} is good: cluster c, nodes n1\n`, err: "" });
+    const asJson = await run(["node", "--config", file, "--check", "--json"]);
+    assert.deepEqual(JSON.parse(asJson.out), { valid: true, cluster: "c", nodes: ["n1"] });
+    const other = await run(["node", "--config", file, "--check", "--id", "n2"]);
+    assert.deepEqual([other.code, other.err], [2, 'holdfast: the configuration has no node "n2"; it has n1\n']);
+    writeFileSync(file, JSON.stringify({ nodes: [{ id: "n1", peer: "nowhere", client: "127.0.0.1:7101" }], bogus: 1 }));
+    const bad = await run(["node", "--config", file, "--check"]);
+    assert.equal(bad.code, 2);
+    for (const place of ["cluster", "nodes[0].peer", "bogus"]) assert.ok(bad.err.includes(place), `${place} in ${bad.err}`);
+    const missing = await run(["node", "--config", path.join(folder, "none.json"), "--check"]);
+    assert.equal(missing.code, 2);
+    assert.match(missing.err, /can't be read/);
+    writeFileSync(file, JSON.stringify({ cluster: "c", nodes }));
+    assert.match((await run(["node", "--config", file, "--id", "n1"])).err, /--data is missing/);
+    assert.match((await run(["node", "--config", file, "--data", folder])).err, /--id is missing: one of n1/);
+    const half = await run(["node", "--config", file, "--id", "n1", "--data", folder, "--bootstrap"]);
+    assert.deepEqual([half.code, half.err], [2, "holdfast: --bootstrap and --first-index belong together\n"]);
+  }));
