@@ -3,7 +3,7 @@ import type { Entry, EntryCodec, EntryKind } from "@holdfast/raft";
 import { assert } from "./assert.js";
 import { configurationFields, configurationFrom } from "./configuration-codec.js";
 import { crc32c } from "./crc32c.js";
-import { byteString, checksum, count, term, wordsOf } from "./fields.js";
+import { byteString, checksum, count, integer, term, wordsOf } from "./fields.js";
 import type { Fields, Words } from "./fields.js";
 import { limits } from "./limits.js";
 import { copyOf, pack, unpack } from "./msgpack.js";
@@ -43,41 +43,61 @@ export const entryCodec: EntryCodec = {
   },
 };
 
-/** Fields of an entry in a flat list of entries. */
-const entryFieldCount = 4;
+/** Of each entry in `heads`. */
+const headFieldCount = 4;
 
 /**
- * Entries as one flat list `[term, kind, payload, chain, term, ...]`: their indexes follow from the first one's, and an append has
- * no array for each entry.
+ * Entries without gaps, as two values: one flat list `[term, kind, payload's length, chain, term, ...]`, and all payloads as one byte
+ * string. An array and a byte string for each entry would cost several times as much on both sides. Indexes follow from the first.
  */
-export function entryFields(entries: readonly Entry[], first: number): unknown[] {
-  const fields = new Array<unknown>(entries.length * entryFieldCount);
+export function entryFields(entries: readonly Entry[], first: number): [heads: unknown[], payloads: Uint8Array] {
+  const heads = new Array<unknown>(entries.length * headFieldCount);
   let at = 0;
   let index = first;
+  let bytes = 0;
   for (const entry of entries) {
     assert(entry.index === index, "entries that travel together have no gap");
-    fields[at++] = term(entry.term);
-    fields[at++] = entryKinds.numberFor(entry.kind, "kind");
-    fields[at++] = byteString(entry.payload, "payload");
-    fields[at++] = checksum(entry.chain, "chain");
+    const length = byteString(entry.payload, "payload").length;
+    heads[at++] = term(entry.term);
+    heads[at++] = entryKinds.numberFor(entry.kind, "kind");
+    heads[at++] = length;
+    heads[at++] = checksum(entry.chain, "chain");
+    bytes += length;
     index++;
   }
-  return fields;
+  return [heads, joinPayloads(entries, bytes)];
 }
 
-/** The entries of such a list; their chain values are the sender's, and unchecked. */
-export function entriesFrom(fields: Fields, first: number): Entry[] {
-  if (fields.length % entryFieldCount !== 0) throw new WireError("bad_shape", "entries", "ends in the middle of an entry");
-  const entries = new Array<Entry>(fields.length / entryFieldCount);
+function joinPayloads(entries: readonly Entry[], bytes: number): Uint8Array {
+  const joined = new Uint8Array(bytes);
+  let at = 0;
+  for (const entry of entries) {
+    joined.set(entry.payload, at);
+    at += entry.payload.length;
+  }
+  return joined;
+}
+
+/**
+ * The entries of such two values; their chain values are the sender's, and unchecked. The payloads are parts of `payloads`, which is a
+ * copy made for them: entries that came together are in memory together.
+ */
+export function entriesFrom(heads: Fields, payloads: Uint8Array, first: number): Entry[] {
+  if (heads.length % headFieldCount !== 0) throw new WireError("bad_shape", "entries", "ends in the middle of an entry");
+  const entries = new Array<Entry>(heads.length / headFieldCount);
   count(first + entries.length, "index");
-  for (let entry = 0, at = 0; entry < entries.length; entry++, at += entryFieldCount) {
+  let begin = 0;
+  for (let entry = 0, at = 0; entry < entries.length; entry++, at += headFieldCount) {
+    const end = begin + integer(heads[at + 2], 0, payloads.length - begin, "payload's length");
     entries[entry] = {
       index: (first + entry) as Entry["index"],
-      term: term(fields[at]),
-      kind: entryKinds.wordFor(fields[at + 1], "kind"),
-      payload: byteString(fields[at + 2], "payload"),
-      chain: checksum(fields[at + 3], "chain"),
+      term: term(heads[at]),
+      kind: entryKinds.wordFor(heads[at + 1], "kind"),
+      payload: payloads.subarray(begin, end),
+      chain: checksum(heads[at + 3], "chain"),
     };
+    begin = end;
   }
+  if (begin !== payloads.length) throw new WireError("bad_shape", "entries", "has bytes that belong to no entry");
   return entries;
 }

@@ -62,10 +62,12 @@ function truncated(): WireError {
 // How many values are still to come in each open array; kept between calls, since a scan neither waits nor nests.
 const missing = new Int32Array(limits.frameDepthMax + 1);
 
-/** Throws a WireError unless `bytes` are exactly one msgpack value that the wire allows, with at most `itemsMax` values in all. */
-export function prescan(bytes: Uint8Array, itemsMax: number): void {
-  const end = bytes.length;
-  let at = 0;
+/**
+ * Throws a WireError unless the bytes from `start` to `end` are exactly one msgpack value that the wire allows, with at most `itemsMax`
+ * values in all.
+ */
+export function prescan(bytes: Uint8Array, start: number, end: number, itemsMax: number): void {
+  let at = start;
   let depth = 0;
   let items = 0;
   missing[0] = 1;

@@ -1,5 +1,5 @@
 /** Messages between consensus cores, inside of peer frames: `[kind, term, field, ...]`. A kind's number never changes. */
-import type { LogBase, Message } from "@holdfast/raft";
+import type { Entry, LogBase, Message } from "@holdfast/raft";
 import { assertNever } from "./assert.js";
 import { configurationFields, configurationFrom } from "./configuration-codec.js";
 import { entriesFrom, entryFields } from "./entry-codec.js";
@@ -23,8 +23,8 @@ const kinds = {
   timeoutNow: 12,
 } as const satisfies Record<Message["kind"], number>;
 
-/** Four fields for each entry. */
-const appendItemsMax = 4 * limits.appendEntriesMax;
+/** Fields that stand for an entry in an append. */
+const entryFieldCount = 4;
 
 export function raftMessageFields(message: Message): unknown[] {
   switch (message.kind) {
@@ -36,7 +36,7 @@ export function raftMessageFields(message: Message): unknown[] {
         index(message.previous.index, "previous"),
         checksum(message.previousChain, "previousChain"),
         index(message.commitIndex, "commitIndex"),
-        listUpTo(entryFields(message.entries, message.previous.index + 1), appendItemsMax, "entries"),
+        ...entryFields(listUpTo(message.entries, limits.appendEntriesMax, "entries") as readonly Entry[], message.previous.index + 1),
       ];
     case "appendAccepted":
       return [kinds.appendAccepted, term(message.term), index(message.matchIndex, "matchIndex")];
@@ -122,14 +122,15 @@ export function raftMessageFrom(value: unknown): Message {
 }
 
 function appendFrom(fields: Fields): Message {
-  fieldsOf(fields, 7, "append");
+  fieldsOf(fields, 8, "append");
+  const heads = listUpTo(fields[6], limits.appendEntriesMax * entryFieldCount, "entries");
   const previous = { term: term(fields[2]), index: index(fields[3], "previous") };
   return {
     kind: "append",
     term: term(fields[1]),
     previous,
     previousChain: checksum(fields[4], "previousChain"),
-    entries: entriesFrom(listUpTo(fields[6], appendItemsMax, "entries"), previous.index + 1),
+    entries: entriesFrom(heads, byteString(fields[7], "payloads"), previous.index + 1),
     commitIndex: index(fields[5], "commitIndex"),
   };
 }

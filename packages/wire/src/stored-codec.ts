@@ -8,7 +8,7 @@ import { assert } from "./assert.js";
 import { readChecksum, writeChecksum } from "./checksum.js";
 import { crc32c } from "./crc32c.js";
 import { entriesFrom, entryFields } from "./entry-codec.js";
-import { badValue, count, exactFieldsOf, id, list, nullable, term } from "./fields.js";
+import { badValue, byteString, count, exactFieldsOf, id, list, nullable, term } from "./fields.js";
 import { limits } from "./limits.js";
 import { packBehind, unpack } from "./msgpack.js";
 import { encodingProblem } from "./problems.js";
@@ -39,13 +39,13 @@ function unseal(bytes: Uint8Array): unknown[] {
 export function encodeEntries(entries: readonly Entry[]): Uint8Array {
   const first = entries[0];
   assert(first !== undefined, "a block has an entry");
-  return seal([count(first.index, "index"), entryFields(entries, first.index)]);
+  return seal([count(first.index, "index"), ...entryFields(entries, first.index)]);
 }
 
 /** The entries of a block, which share no memory with it. Chain values are as stored: the reader compares them. */
 export function decodeEntries(bytes: Uint8Array): Entry[] {
-  const fields = exactFieldsOf(unseal(bytes), 2, "block");
-  const entries = entriesFrom(list(fields[1], "entries"), count(fields[0], "index"));
+  const fields = exactFieldsOf(unseal(bytes), 3, "block");
+  const entries = entriesFrom(list(fields[1], "entries"), byteString(fields[2], "payloads"), count(fields[0], "index"));
   if (entries.length === 0) throw new WireError("bad_shape", "entries", "is empty");
   return entries;
 }

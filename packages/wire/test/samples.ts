@@ -1,0 +1,330 @@
+/** One value of every kind, for golden bytes and as seeds of mutations. The Record types demand that none is forgotten. */
+import type { Command, LockView, Outcome, Rejection } from "@holdfast/lock";
+import type { Configuration, Entry, Index, LogBase, Message, Position, Term } from "@holdfast/raft";
+import type { ClientMessage, PeerFrame, Query, QueryResult, Refusal, ServerMessage } from "../src/index.js";
+
+const key = "00112233445566778899aabbccddeeff";
+const request = { session: 70_000, request: 300, settled: 299, seen: [301, 305] };
+/** Above 2^32: travels as a double. */
+const large = 2 ** 40 + 1;
+
+export const commands: Record<Command["kind"], Command> = {
+  openSession: { kind: "openSession", key, ttlMs: 10_000, info: "host-a pid 4711" },
+  closeSession: { kind: "closeSession", ...request },
+  acquire: {
+    kind: "acquire",
+    ...request,
+    names: ["acct:1", "acct:2", "żółw"],
+    mode: "shared",
+    slots: 0,
+    wait: true,
+    lockDelayMs: 5_000,
+    maxHoldMs: 60_000,
+    info: "",
+  },
+  release: { kind: "release", ...request, of: 299, afterMs: 250 },
+  cancel: { kind: "cancel", ...request, of: 299 },
+  setInfo: { kind: "setInfo", ...request, of: 299, info: "step 2 of 3" },
+  expireSessions: { kind: "expireSessions", ids: [1, 200, 70_000, large] },
+  suspectSessions: { kind: "suspectSessions", ids: [9], eighths: 4 },
+  renewSuspects: { kind: "renewSuspects", ids: [9, 10] },
+  forceRelease: { kind: "forceRelease", name: "doc:42", token: large, principal: "ada", lockDelayMs: 1_000 },
+  endLockDelay: { kind: "endLockDelay", name: "doc:42", index: 123_456 },
+  endHold: { kind: "endHold", session: 7, of: 8, token: 9 },
+};
+
+/** A semaphore's acquire, beside the one above. */
+export const slotAcquire: Command = {
+  kind: "acquire",
+  session: 1,
+  request: 1,
+  settled: 1,
+  seen: [],
+  names: ["gpu"],
+  mode: "slot",
+  slots: 4,
+  wait: false,
+  lockDelayMs: 0,
+  maxHoldMs: 0,
+  info: "train",
+};
+
+export const queries: Record<Query["kind"], Query> = {
+  inspect: { kind: "inspect", name: "doc:42" },
+  list: { kind: "list", prefix: "doc:", after: "", limit: 100 },
+  sessions: { kind: "sessions", limit: 10 },
+  status: { kind: "status" },
+};
+
+const queryMessages = Object.values(queries).map((query, at): ClientMessage => ({ kind: "query", id: at, query }));
+
+export const clientMessages: Record<ClientMessage["kind"], readonly ClientMessage[]> = {
+  hello: [
+    { kind: "hello", protocol: 1, features: ["slots", "watch"], clusterId: null, seenIndex: 0, info: "host-a pid 4711" },
+    { kind: "hello", protocol: 1, features: [], clusterId: "c-1", seenIndex: large, info: "" },
+  ],
+  command: [{ kind: "command", payload: new Uint8Array([0x94, 1, 2, 3, 4]) }],
+  resume: [{ kind: "resume", session: 70_000, key }],
+  keepalive: [{ kind: "keepalive", session: 70_000, number: 12 }],
+  query: queryMessages,
+  forceRelease: [{ kind: "forceRelease", id: 3, name: "doc:42", token: large, principal: "ada", lockDelayMs: 60_000 }],
+  transfer: [
+    { kind: "transfer", id: 4, to: "n2" },
+    { kind: "transfer", id: 5, to: null },
+  ],
+};
+
+const holder = { session: 70_000, request: 3, token: large, slot: null, mode: "exclusive", info: "host-a" } as const;
+const grants = [
+  { name: "doc:42", token: large, slot: null },
+  { name: "gpu", token: 12, slot: 0 },
+];
+
+export const outcomes: Record<Outcome["kind"], readonly Outcome[]> = {
+  waiting: [
+    { kind: "waiting", ahead: 2, holder },
+    { kind: "waiting", ahead: 0, holder: null },
+  ],
+  granted: [{ kind: "granted", grants, maxHoldMs: 60_000 }],
+  lost: [
+    { kind: "lost", reason: "expired", index: 1 },
+    { kind: "lost", reason: "forced", index: 2 },
+    { kind: "lost", reason: "max_hold", index: 3 },
+    { kind: "lost", reason: "closed", index: 4 },
+    { kind: "lost", reason: "restored", index: large },
+  ],
+  released: [{ kind: "released" }],
+  cancelled: [{ kind: "cancelled" }],
+  alreadyGranted: [{ kind: "alreadyGranted", grants }],
+  notHeld: [{ kind: "notHeld", holders: [holder, { ...holder, slot: 3, mode: "slot" }] }],
+  infoSet: [{ kind: "infoSet" }],
+  sessionClosed: [{ kind: "sessionClosed" }],
+  lockHeld: [
+    { kind: "lockHeld", name: "doc:42", holder },
+    { kind: "lockHeld", name: "doc:42", holder: null },
+  ],
+  lockDelayed: [{ kind: "lockDelayed", name: "doc:42", delayMs: 5_000 }],
+  slotsDiffer: [{ kind: "slotsDiffer", name: "gpu", slots: 4 }],
+};
+
+export const rejections: Record<Rejection["kind"], readonly Rejection[]> = {
+  sessionGone: [
+    { kind: "sessionGone", reason: "expired" },
+    { kind: "sessionGone", reason: null },
+  ],
+  settled: [{ kind: "settled" }],
+  tooManyRequests: [{ kind: "tooManyRequests" }],
+};
+
+const leader = { id: "n1", client: "127.0.0.1:7101" };
+
+export const refusals: Record<Refusal["code"], readonly Refusal[]> = {
+  not_leader: [
+    { code: "not_leader", leader },
+    { code: "not_leader", leader: null },
+  ],
+  no_quorum: [{ code: "no_quorum" }],
+  overloaded: [{ code: "overloaded" }],
+  unknown_outcome: [{ code: "unknown_outcome" }],
+  session_gone: [
+    { code: "session_gone", reason: "expired" },
+    { code: "session_gone", reason: null },
+  ],
+  invalid_argument: [{ code: "invalid_argument", argument: "names[2]", problem: "is empty" }],
+  incompatible: [{ code: "incompatible", problem: "protocol 2 is not known" }],
+  unauthorized: [{ code: "unauthorized" }],
+};
+
+const lock: LockView = {
+  name: "doc:42",
+  mode: "exclusive",
+  slots: 0,
+  holders: [holder],
+  waiters: [{ session: 5, request: 6, mode: "exclusive", info: "b", names: ["a", "doc:42"], reserves: true }],
+  waiterCount: 17,
+  delays: [{ index: 3, delayMs: 10, slot: null }],
+};
+
+export const results: Record<QueryResult["kind"], readonly QueryResult[]> = {
+  lock: [
+    { kind: "lock", index: 9, lock },
+    { kind: "lock", index: 9, lock: null },
+  ],
+  locks: [
+    {
+      kind: "locks",
+      index: 10,
+      locks: [lock, { ...lock, name: "free", mode: null, holders: [], waiters: [], waiterCount: 0, delays: [] }],
+      more: true,
+    },
+  ],
+  sessions: [{ kind: "sessions", index: 11, sessions: [{ id: 70_000, ttlMs: 10_000, info: "x", silence: 2, holds: 1, waits: 0 }] }],
+  status: [
+    {
+      kind: "status",
+      status: {
+        id: "n1",
+        role: "leader",
+        term: 3,
+        leader: "n1",
+        commitIndex: 100,
+        lastApplied: 99,
+        lastIndex: large,
+        snapshotIndex: 50,
+        sessions: 2,
+        locks: 3,
+        clusterId: "c-1",
+        version: "0.1.0",
+        uptimeMs: 12_345,
+        nodes: [leader],
+      },
+    },
+  ],
+};
+
+const outcomeMessages = Object.values(outcomes)
+  .flat()
+  .map((outcome): ServerMessage => ({ kind: "outcome", session: 70_000, request: 3, index: large, outcome }));
+const refusedMessages = Object.values(refusals)
+  .flat()
+  .map((refusal): ServerMessage => ({ kind: "refused", session: 70_000, request: 3, id: null, key: null, refusal }));
+
+export const serverMessages: Record<ServerMessage["kind"], readonly ServerMessage[]> = {
+  welcome: [{ kind: "welcome", protocol: 1, features: ["slots"], node: "n2", clusterId: "c-1", leader, nodes: [leader] }],
+  leader: [
+    { kind: "leader", leader },
+    { kind: "leader", leader: null },
+  ],
+  sessionOpened: [{ kind: "sessionOpened", key, session: 70_000, ttlMs: 10_000 }],
+  resumed: [
+    {
+      kind: "resumed",
+      session: 70_000,
+      ttlMs: 10_000,
+      holds: [{ request: 3, grants, maxHoldMs: 0 }],
+      waiting: [4, 5],
+      outcomes: [{ request: 2, outcome: { kind: "released" } }],
+    },
+  ],
+  acknowledged: [{ kind: "acknowledged", session: 70_000, number: 12 }],
+  outcome: outcomeMessages,
+  rejected: Object.values(rejections)
+    .flat()
+    .map((rejection) => ({ kind: "rejected", session: 70_000, request: 3, rejection })),
+  sessionEnded: [
+    { kind: "sessionEnded", session: 70_000, reason: "forced" },
+    { kind: "sessionEnded", session: 70_000, reason: null },
+  ],
+  superseded: [{ kind: "superseded", session: 70_000 }],
+  answer: Object.values(results)
+    .flat()
+    .map((result, at) => ({ kind: "answer", id: at, result })),
+  forced: [{ kind: "forced", id: 3, ended: 2, holders: 1 }],
+  transferred: [
+    { kind: "transferred", id: 4, leader },
+    { kind: "transferred", id: 4, leader: null },
+  ],
+  refused: [
+    ...refusedMessages,
+    { kind: "refused", session: null, request: null, id: 7, key: null, refusal: { code: "overloaded" } },
+    { kind: "refused", session: null, request: null, id: null, key, refusal: { code: "overloaded" } },
+  ],
+};
+
+export function termOf(value: number): Term {
+  return value as Term;
+}
+
+export function indexOf(value: number): Index {
+  return value as Index;
+}
+
+export function positionOf(term: number, index: number): Position {
+  return { term: termOf(term), index: indexOf(index) };
+}
+
+const n1 = { id: "n1", instance: "i-aa", peer: "10.0.0.1:7201", client: "10.0.0.1:7101" };
+const n2 = { id: "n2", instance: "i-bb", peer: "10.0.0.2:7201", client: "10.0.0.2:7101" };
+const n3 = { id: "n3", instance: "i-cc", peer: "10.0.0.3:7201", client: "10.0.0.3:7101" };
+
+export const configuration: Configuration = { voters: [n1, n2], outgoing: [n1], learners: [n3], removed: ["n0"] };
+export const base: LogBase = { position: positionOf(2, large), chain: 0xfedcba98, configuration };
+
+export const entries: readonly Entry[] = [
+  { index: indexOf(8), term: termOf(3), kind: "noop", payload: new Uint8Array(), chain: 0 },
+  { index: indexOf(9), term: termOf(3), kind: "command", payload: new Uint8Array([1, 2, 3]), chain: 0xffffffff },
+  { index: indexOf(10), term: termOf(4), kind: "configuration", payload: new Uint8Array([0x90]), chain: 1 },
+];
+
+export const raftMessages: Record<Message["kind"], Message> = {
+  preVote: { kind: "preVote", term: termOf(4), last: positionOf(3, 10) },
+  preVoteAnswer: { kind: "preVoteAnswer", term: termOf(4), granted: true },
+  vote: { kind: "vote", term: termOf(4), last: positionOf(3, 10), transfer: true },
+  voteAnswer: { kind: "voteAnswer", term: termOf(4), granted: false },
+  append: {
+    kind: "append",
+    term: termOf(4),
+    previous: positionOf(3, 7),
+    previousChain: 0x89abcdef,
+    entries,
+    commitIndex: indexOf(6),
+  },
+  appendAccepted: { kind: "appendAccepted", term: termOf(4), matchIndex: indexOf(10) },
+  appendRejected: { kind: "appendRejected", term: termOf(4), rejected: indexOf(7), hint: positionOf(2, 5) },
+  heartbeat: { kind: "heartbeat", term: termOf(4), commitIndex: indexOf(10), round: 77 },
+  heartbeatAnswer: { kind: "heartbeatAnswer", term: termOf(4), round: 77 },
+  snapshotChunk: { kind: "snapshotChunk", term: termOf(4), base, chunk: 2, bytes: new Uint8Array([9, 8, 7]), done: true },
+  snapshotAnswer: { kind: "snapshotAnswer", term: termOf(4), snapshotIndex: indexOf(large), next: 3, installed: false },
+  timeoutNow: { kind: "timeoutNow", term: termOf(4) },
+};
+
+export const peerFrames: Record<PeerFrame["kind"], readonly PeerFrame[]> = {
+  hello: [
+    {
+      kind: "hello",
+      protocol: 1,
+      cluster: "local-three",
+      from: "n1",
+      to: "n2",
+      instance: "i-aa",
+      clusterId: "c-1",
+      boot: 5,
+      term: termOf(4),
+      last: positionOf(3, large),
+    },
+    {
+      kind: "hello",
+      protocol: 1,
+      cluster: "local-three",
+      from: "n1",
+      to: "n2",
+      instance: "i-aa",
+      clusterId: null,
+      boot: 1,
+      term: null,
+      last: null,
+    },
+  ],
+  refused: [
+    { kind: "refused", code: "wrong_cluster", problem: "a" },
+    { kind: "refused", code: "wrong_instance", problem: "b" },
+    { kind: "refused", code: "old_copy", problem: "c" },
+    { kind: "refused", code: "unknown_node", problem: "d" },
+    { kind: "refused", code: "wrong_address", problem: "e" },
+    { kind: "refused", code: "incompatible", problem: "f" },
+    { kind: "refused", code: "unauthorized", problem: "" },
+  ],
+  formed: [{ kind: "formed", clusterId: "c-1", firstIndex: 1, configuration }],
+  goodbye: [{ kind: "goodbye" }],
+  raft: Object.values(raftMessages).map((message) => ({ kind: "raft", messages: [message] })),
+};
+
+export const snapshotPiece: unknown[] = [1, -2, large, "name", true, false, null, [[["deep"], 0], []]];
+
+export function hexOf(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("hex");
+}
+
+export function bytesOf(hex: string): Uint8Array {
+  return new Uint8Array(Buffer.from(hex, "hex"));
+}
