@@ -6,7 +6,14 @@ import { lockDirectory } from "./directory-lock.js";
 import type { DirectoryLock } from "./directory-lock.js";
 import { syncDirectory } from "./files.js";
 import { buildDatabase, isThere, removeHalfFormed } from "./formation.js";
-import { identityFile, identityFormatVersion, readIdentity, unknownInstance, writeIdentity, writeIdentityInstead } from "./identity.js";
+import {
+  identityFile,
+  identityFormatVersion,
+  readIdentity,
+  unknownInstance,
+  writeIdentity,
+  writeIdentityInstead,
+} from "./identity.js";
 import { markFile } from "./mark.js";
 import { databaseName, openStore } from "./open-store.js";
 import { StorageError, asStorageError, damaged } from "./storage-error.js";
@@ -54,17 +61,27 @@ async function takeIdentity(directory: string, options: DataDirectoryOptions): P
   const before = await readIdentity(directory);
   if (before === null) {
     for (const name of [databaseName, markFile]) {
-      if (await isThere(join(directory, name))) throw damaged(identityFile, `the file is missing, and there is a ${name}`);
+      if (await isThere(join(directory, name)))
+        throw damaged(identityFile, `the file is missing, and there is a ${name}`);
     }
     const instance = options.randomInstance();
     const formatVersion = identityFormatVersion;
-    return { before, now: { formatVersion, nodeId, instance, clusterId: null, boot: 1, machineBootId, quarantine: null } };
+    return {
+      before,
+      now: { formatVersion, nodeId, instance, clusterId: null, boot: 1, machineBootId, quarantine: null },
+    };
   }
   if (before.nodeId !== nodeId) {
-    throw new StorageError("other_node", `the data directory ${directory} belongs to node ${before.nodeId}, and this is node ${nodeId}`);
+    throw new StorageError(
+      "other_node",
+      `the data directory ${directory} belongs to node ${before.nodeId}, and this is node ${nodeId}`,
+    );
   }
   if (before.quarantine !== null) {
-    throw new StorageError("quarantined", `the data directory ${directory} was put into quarantine: ${before.quarantine}`);
+    throw new StorageError(
+      "quarantined",
+      `the data directory ${directory} was put into quarantine: ${before.quarantine}`,
+    );
   }
   return { before, now: { ...before, boot: before.boot + 1, machineBootId } };
 }
@@ -99,7 +116,15 @@ async function writeQuarantine(directory: string, options: DataDirectoryOptions,
   }
   const { nodeId, machineBootId } = options;
   const formatVersion = identityFormatVersion;
-  await writeIdentityInstead(directory, { formatVersion, nodeId, instance: unknownInstance, clusterId: null, boot: 0, machineBootId, quarantine });
+  await writeIdentityInstead(directory, {
+    formatVersion,
+    nodeId,
+    instance: unknownInstance,
+    clusterId: null,
+    boot: 0,
+    machineBootId,
+    quarantine,
+  });
 }
 
 interface DirectoryParts {
@@ -136,7 +161,8 @@ class OpenedDirectory implements DataDirectory {
   /** Writes the identity of this start, once everything is known to be sound. */
   async start(before: Identity | null): Promise<void> {
     if (before !== null && before.clusterId !== null) {
-      if (!(await isThere(join(this.#directory, databaseName)))) throw damaged(databaseName, "the directory is missing");
+      if (!(await isThere(join(this.#directory, databaseName))))
+        throw damaged(databaseName, "the directory is missing");
       await this.#open(before.machineBootId !== this.#identity.machineBootId);
       return;
     }
@@ -144,7 +170,10 @@ class OpenedDirectory implements DataDirectory {
     // Left by a write of an identity or a mark that died; the next one would overwrite it.
     for (const name of [identityFile, markFile]) await rm(join(this.#directory, `${name}.tmp`), { force: true });
     await this.#writeIdentity(this.#identity);
-    this.#parts.logger.info({ boot: this.#identity.boot, instance: this.#identity.instance }, "data directory opened, not formed yet");
+    this.#parts.logger.info(
+      { boot: this.#identity.boot, instance: this.#identity.instance },
+      "data directory opened, not formed yet",
+    );
   }
 
   async form(clusterId: string, base: LogBase): Promise<{ readonly store: Store; readonly restored: Restored }> {
@@ -175,7 +204,10 @@ class OpenedDirectory implements DataDirectory {
     this.#store = store;
     this.#restored = restored;
     const last = restored.entries.at(-1)?.index ?? restored.base.position.index;
-    this.#parts.logger.info({ boot: this.#identity.boot, term: restored.hardState.term, base: restored.base.position.index, last }, "database opened");
+    this.#parts.logger.info(
+      { boot: this.#identity.boot, term: restored.hardState.term, base: restored.base.position.index, last },
+      "database opened",
+    );
     return { store, restored };
   }
 

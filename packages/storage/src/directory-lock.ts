@@ -35,7 +35,8 @@ export async function lockDirectory(directory: string): Promise<DirectoryLock> {
       if (codeOf(rootOf(error)) === "LEVEL_LOCKED") throw await lockedError(directory, pidFile, error);
       if (attempt === attempts) throw error;
       // The database is unusable, after a power loss for example: begin a new one. Another process may be doing the same at this moment.
-      for (const name of await readdir(path)) if (name !== "LOCK") await rm(join(path, name), { force: true, recursive: true });
+      for (const name of await readdir(path))
+        if (name !== "LOCK") await rm(join(path, name), { force: true, recursive: true });
       await delay(attempt * 5);
     }
   }

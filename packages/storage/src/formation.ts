@@ -8,7 +8,7 @@
  *
  * A node has promised nothing before step 4, so whatever steps 1 to 3 left is removed at the next start, and the formation begun anew.
  */
-import type { LogBase, Term } from "@holdfast/raft";
+import type { LogBase } from "@holdfast/raft";
 import { readdir, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { createDatabase } from "./database.js";
@@ -38,7 +38,7 @@ export async function buildDatabase(directory: string, owner: Owner, base: LogBa
     last: { ...position, chain },
     snapshotIndex: null,
     // A base with a term is that of a restored cluster: a vote in that term may have been given.
-    hardState: { term: position.term as Term, votedFor: null },
+    hardState: { term: position.term, votedFor: null },
   });
   const database = await createDatabase(temporary);
   try {
@@ -73,7 +73,8 @@ export async function removeHalfFormed(directory: string, identity: Identity): P
   const temporary = join(directory, temporaryName);
   const mark = await readMark(directory, identity.instance, true);
   const batches = Math.max(mark ?? 0, await newestBatch(path));
-  if (batches > firstBatch) throw damaged(identityFile, `it says that this node was never formed, and ${batches} batches were written`);
+  if (batches > firstBatch)
+    throw damaged(identityFile, `it says that this node was never formed, and ${batches} batches were written`);
   await rm(join(directory, markFile), { force: true });
   await rm(temporary, { recursive: true, force: true });
   if (!(await isThere(path))) return;

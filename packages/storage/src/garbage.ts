@@ -5,7 +5,7 @@ import { chunkKey, completeKey, entriesKey } from "./rows.js";
 type Keys = Iterator<Buffer, undefined>;
 
 /** What a compaction gives back the space of. */
-export interface KeyRange {
+interface KeyRange {
   readonly first: Buffer;
   readonly last: Buffer;
 }

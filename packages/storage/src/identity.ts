@@ -22,11 +22,12 @@ export function encodeIdentity(identity: Identity, foundInstead: string | null):
 }
 
 /** Throws FormatError for damage and StorageError("newer_format"). */
-export function decodeIdentity(bytes: Buffer): Identity {
+function decodeIdentity(bytes: Buffer): Identity {
   const newline = bytes.indexOf(0x0a);
   if (newline < 0) throw new FormatError("it has no checksum");
   const line = bytes.subarray(0, newline);
-  if (bytes.subarray(newline).toString("latin1") !== `\ncrc32c=${checksumText(line)}\n`) throw new FormatError("it has a wrong checksum");
+  if (bytes.subarray(newline).toString("latin1") !== `\ncrc32c=${checksumText(line)}\n`)
+    throw new FormatError("it has a wrong checksum");
   let fields: unknown;
   try {
     fields = JSON.parse(line.toString("utf8"));
@@ -38,7 +39,10 @@ export function decodeIdentity(bytes: Buffer): Identity {
 
 function identityFrom(fields: unknown): Identity {
   if (typeof fields !== "object" || fields === null) throw new FormatError("it is no object");
-  const { formatVersion, nodeId, instance, clusterId, boot, machineBootId, quarantine } = fields as Record<keyof Identity, unknown>;
+  const { formatVersion, nodeId, instance, clusterId, boot, machineBootId, quarantine } = fields as Record<
+    keyof Identity,
+    unknown
+  >;
   if (typeof formatVersion !== "number") throw new FormatError("it has no format version");
   if (formatVersion > identityFormatVersion) {
     throw new StorageError(

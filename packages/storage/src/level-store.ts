@@ -19,7 +19,7 @@ const garbageRowsPerCleaning = 1_024;
 /** Fewer deleted rows than this aren't worth a compaction of their own: LevelDB's own ones come by. */
 const compactedRowsMin = 1_024;
 
-export interface LevelStoreParts {
+interface LevelStoreParts {
   readonly database: Database;
   readonly mark: Mark;
   readonly newNames: NewNames;
@@ -46,7 +46,9 @@ export class LevelStore implements Store {
     const { meta, restored, blocks, complete } = recovered;
     this.#parts = parts;
     this.#firstBase = restored.base;
-    this.#log = new LogRows({ generation: meta.generation, blocks, last: meta.last }, (generation, first) => this.#readBlock(generation, first));
+    this.#log = new LogRows({ generation: meta.generation, blocks, last: meta.last }, (generation, first) =>
+      this.#readBlock(generation, first),
+    );
     this.#snapshots = new SnapshotRows(complete);
     this.#hardState = meta.hardState;
     this.#batchNumber = meta.batchNumber;
@@ -91,7 +93,8 @@ export class LevelStore implements Store {
 
   async #writeBatch(write: StoreWrite): Promise<void> {
     const { hardState, truncateFrom, entries, chunk, removeThrough } = write;
-    if (hardState === null && truncateFrom === null && entries.length === 0 && chunk === null && removeThrough === null) return;
+    if (hardState === null && truncateFrom === null && entries.length === 0 && chunk === null && removeThrough === null)
+      return;
     const operations: DatabaseOperation[] = [];
     this.#operations = operations;
     if (hardState !== null) this.#setHardState(hardState);
@@ -117,7 +120,10 @@ export class LevelStore implements Store {
   }
 
   #remove(through: Index): void {
-    assert(through <= (this.#snapshots.newest?.base.position.index ?? -1), "only what a complete snapshot covers is removed");
+    assert(
+      through <= (this.#snapshots.newest?.base.position.index ?? -1),
+      "only what a complete snapshot covers is removed",
+    );
     this.#log.remove(through, this.#garbage);
     this.#snapshots.removeOlder(this.#garbage);
   }

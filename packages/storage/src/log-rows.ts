@@ -9,14 +9,14 @@ import type { Block, ChainedPosition } from "./rows.js";
 /** A block is read back as a whole when it is cut, and its msgpack has a limit: a flood of tiny entries makes several. */
 const blockEntriesMax = 4_096;
 
-export interface LogRowsState {
+interface LogRowsState {
   readonly generation: number;
   readonly blocks: readonly number[];
   readonly last: ChainedPosition;
 }
 
 /** Reads a block that must be there. Rejects with damage if it isn't. */
-export type ReadBlock = (generation: number, first: number) => Promise<Block>;
+type ReadBlock = (generation: number, first: number) => Promise<Block>;
 
 /**
  * The log on disk as blocks of entries, known by their first indexes. Each change adds its operations to a batch; the state here
@@ -80,7 +80,10 @@ export class LogRows {
     let start = 0;
     for (let entry = entries[0]; entry !== undefined && entry.index <= base.position.index; entry = entries[start]) {
       if (entry.index === base.position.index) {
-        assert(entry.term === base.position.term && entry.chain === base.chain, "an entry equals the base that covers it");
+        assert(
+          entry.term === base.position.term && entry.chain === base.chain,
+          "an entry equals the base that covers it",
+        );
       }
       start++;
     }
@@ -123,7 +126,10 @@ export class LogRows {
   /** An own snapshot ends with an entry of this log that is on disk. */
   async assertHolds(base: LogBase): Promise<void> {
     const at = await this.#positionAt(base.position.index);
-    assert(at !== null && at.term === base.position.term && at.chain === base.chain, "an own snapshot ends with an entry of the log");
+    assert(
+      at !== null && at.term === base.position.term && at.chain === base.chain,
+      "an own snapshot ends with an entry of the log",
+    );
   }
 
   async #positionAt(index: Index): Promise<ChainedPosition | null> {

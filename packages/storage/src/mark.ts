@@ -40,7 +40,8 @@ function encodeSlot(instance: string, batchNumber: number): Buffer {
 function decodeSlot(slot: Buffer, instance: string): number | null {
   if (slot.length < slotBytes || slot.readUInt32BE(0) !== magic) return null;
   if (slot.readUInt32BE(16) !== crc32c(slot.subarray(0, 16))) return null;
-  if (slot.readUInt32BE(4) !== crc32c(Buffer.from(instance))) throw damaged(markFile, "it belongs to another directory");
+  if (slot.readUInt32BE(4) !== crc32c(Buffer.from(instance)))
+    throw damaged(markFile, "it belongs to another directory");
   return slot.readUInt32BE(8) * 2 ** 32 + slot.readUInt32BE(12);
 }
 
@@ -57,7 +58,8 @@ export async function readMark(directory: string, instance: string, machineResta
     else newest = Math.max(newest ?? 0, number);
   }
   if (newest === null) throw damaged(markFile, "both of its slots are invalid");
-  if (invalid > 0 && !machineRestarted) throw damaged(markFile, "a slot is invalid, and the machine has not been restarted since");
+  if (invalid > 0 && !machineRestarted)
+    throw damaged(markFile, "a slot is invalid, and the machine has not been restarted since");
   return newest;
 }
 

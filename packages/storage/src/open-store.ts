@@ -17,7 +17,7 @@ import type { Store, StorageLogger } from "./types.js";
 
 export const databaseName = "db";
 
-export interface StoreOptions {
+interface StoreOptions {
   /** The data directory. */
   readonly directory: string;
   readonly owner: Owner;
@@ -25,7 +25,7 @@ export interface StoreOptions {
   readonly machineRestarted: boolean;
 }
 
-export interface Verified {
+interface Verified {
   readonly recovered: Recovered;
   readonly rows: ReadRows;
   readonly tails: readonly Tail[];
@@ -53,9 +53,11 @@ function checkBatchNumbers(files: DatabaseFiles<ReadRow>): void {
   let number = inTables === null ? 0 : decodeMeta(inTables).batchNumber;
   for (const batch of files.batches) {
     const [meta, another] = batch.operations.filter((operation) => operation.key.equals(metaKey));
-    if (meta === undefined || meta.value === null || another !== undefined) throw new FormatError("a batch in its log is not of this program");
+    if (meta === undefined || meta.value === null || another !== undefined)
+      throw new FormatError("a batch in its log is not of this program");
     const found = decodeMeta(meta.value).batchNumber;
-    if (found !== number + 1) throw new FormatError(`batch ${number + 1} is missing in its log: batch ${found} comes next`);
+    if (found !== number + 1)
+      throw new FormatError(`batch ${number + 1} is missing in its log: batch ${found} comes next`);
     number = found;
   }
 }
@@ -66,10 +68,11 @@ const complaint = /corruption|dropping|ignoring error/i;
 async function checkInfoLog(path: string, name: string): Promise<void> {
   const text = (await readFileIfThere(join(path, name)))?.toString("latin1") ?? "";
   const line = text.split("\n").find((candidate) => complaint.test(candidate));
-  if (line !== undefined) throw damaged(`${databaseName}/${name}`, `LevelDB wrote ${JSON.stringify(line.slice(0, 300))}`);
+  if (line !== undefined)
+    throw damaged(`${databaseName}/${name}`, `LevelDB wrote ${JSON.stringify(line.slice(0, 300))}`);
 }
 
-export interface StoreParts {
+interface StoreParts {
   readonly quarantine: (reason: string) => Promise<void>;
   readonly logger: StorageLogger;
   /**
@@ -79,7 +82,10 @@ export interface StoreParts {
   readonly onSound: () => Promise<void>;
 }
 
-export async function openStore(options: StoreOptions, parts: StoreParts): Promise<{ store: Store; restored: Restored }> {
+export async function openStore(
+  options: StoreOptions,
+  parts: StoreParts,
+): Promise<{ store: Store; restored: Restored }> {
   const { directory, owner } = options;
   const { recovered, rows, tails } = await verifyDatabase(options);
   for (const { file, end, found } of tails) {
@@ -125,7 +131,8 @@ async function checkShownRows(database: Database, expected: ReadRows): Promise<v
     const row = expected.get(key.toString("latin1"));
     inFile(databaseName, () => {
       unseal(key, value);
-      if (row?.checksum !== checksumOf(value)) throw new FormatError(`LevelDB shows another row than its files hold: ${key.toString("hex")}`);
+      if (row?.checksum !== checksumOf(value))
+        throw new FormatError(`LevelDB shows another row than its files hold: ${key.toString("hex")}`);
     });
     count++;
   }

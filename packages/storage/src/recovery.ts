@@ -78,7 +78,8 @@ function recoverRows(rows: ReadRows): Recovered {
   const blocks = sorted.entries.filter((row) => row.generation === meta.generation && row.first >= meta.firstIndex);
   const entries = recoverEntries(rows, blocks, base, meta);
   const { hardState, last } = meta;
-  if (hardState.term < last.term || hardState.term < base.position.term) throw new FormatError("the term is older than the log's");
+  if (hardState.term < last.term || hardState.term < base.position.term)
+    throw new FormatError("the term is older than the log's");
   return {
     owner,
     meta,
@@ -113,7 +114,9 @@ function recoverSnapshot(rows: ReadRows, sorted: SortedRows, meta: Meta): Comple
   const newest = sorted.complete.at(-1);
   if (newest === undefined && meta.snapshotIndex === null) return null;
   if (newest === undefined || newest.index !== meta.snapshotIndex) {
-    throw new FormatError(`the newest snapshot should be that of index ${meta.snapshotIndex}, and is that of ${newest?.index ?? "none"}`);
+    throw new FormatError(
+      `the newest snapshot should be that of index ${meta.snapshotIndex}, and is that of ${newest?.index ?? "none"}`,
+    );
   }
   const complete = decodeComplete(newest.key, valueOf(rows, newest.key, "a snapshot's base"));
   if (complete.base.position.index !== newest.index) throw new FormatError("a snapshot's row has the base of another");
@@ -122,10 +125,12 @@ function recoverSnapshot(rows: ReadRows, sorted: SortedRows, meta: Meta): Comple
     const row = rows.get(chunkKey(newest.index, complete.attempt, chunk).toString("latin1"));
     if (row === undefined) throw new FormatError(`chunk ${chunk} of the snapshot of index ${newest.index} is missing`);
     if (row.problem instanceof StorageError) throw row.problem;
-    if (row.problem !== null) throw new FormatError(`chunk ${chunk} of the snapshot of index ${newest.index} has a wrong checksum`);
+    if (row.problem !== null)
+      throw new FormatError(`chunk ${chunk} of the snapshot of index ${newest.index} has a wrong checksum`);
     checksum = foldChecksum(checksum, row.checksum);
   }
-  if (checksum !== complete.checksum) throw new FormatError(`the snapshot of index ${newest.index} has a wrong checksum`);
+  if (checksum !== complete.checksum)
+    throw new FormatError(`the snapshot of index ${newest.index} has a wrong checksum`);
   return complete;
 }
 
@@ -146,7 +151,9 @@ function recoverEntries(rows: ReadRows, blocks: SortedRows["entries"], base: Log
     throw new FormatError(`the log should end with index ${meta.last.index}, and ends with ${end.index}`);
   }
   if (meta.firstIndex > base.position.index + 1 || end.index < base.position.index) {
-    throw new FormatError(`the log from ${meta.firstIndex} to ${end.index} doesn't meet its base ${base.position.index}`);
+    throw new FormatError(
+      `the log from ${meta.firstIndex} to ${end.index} doesn't meet its base ${base.position.index}`,
+    );
   }
   return entries;
 }
@@ -155,7 +162,8 @@ function recoverEntries(rows: ReadRows, blocks: SortedRows["entries"], base: Log
 function checkBlock(block: Block, first: number, previous: ChainedPosition | null, base: LogBase): ChainedPosition {
   const isAfterBase = first === base.position.index + 1;
   const known = previous ?? (isAfterBase ? { ...base.position, chain: base.chain } : null);
-  if (known !== null && block.previousChain !== known.chain) throw new FormatError(`the chain is broken before index ${first}`);
+  if (known !== null && block.previousChain !== known.chain)
+    throw new FormatError(`the chain is broken before index ${first}`);
   let term: number = known?.term ?? 0;
   let chain = block.previousChain;
   let last: ChainedPosition | null = null;
@@ -187,7 +195,11 @@ function garbageIn(sorted: SortedRows, meta: Meta, complete: Complete | null): B
 /** Checks what the rows can't know by themselves: whose database this is, and how far it should reach. */
 export function checkAgainst(file: string, recovered: Recovered, expected: Owner & { readonly mark: number }): void {
   const { owner, meta } = recovered;
-  if (owner.nodeId !== expected.nodeId || owner.instance !== expected.instance || owner.clusterId !== expected.clusterId) {
+  if (
+    owner.nodeId !== expected.nodeId ||
+    owner.instance !== expected.instance ||
+    owner.clusterId !== expected.clusterId
+  ) {
     throw damaged(file, `it belongs to node ${owner.nodeId}, instance ${owner.instance}, cluster ${owner.clusterId}`);
   }
   if (meta.batchNumber < expected.mark) {

@@ -13,15 +13,21 @@
  * replaced) and is deleted in small pieces, or at the next start.
  */
 import type { Entry, HardState, Index, LogBase, Position, Term } from "@holdfast/raft";
-import { crc32c, decodeBase, decodeEntries, decodeHardState, encodeBase, encodeEntries, encodeHardState } from "@holdfast/wire";
+import {
+  crc32c,
+  decodeBase,
+  decodeEntries,
+  decodeHardState,
+  encodeBase,
+  encodeEntries,
+  encodeHardState,
+} from "@holdfast/wire";
 import { FormatError, StorageError, codeOf, textOf } from "./storage-error.js";
 
-export const rowFormatVersion = 1;
+const rowFormatVersion = 1;
 
 const prefixes = { meta: 0x6d, owner: 0x6f, base: 0x62, entries: 0x65, complete: 0x63, chunk: 0x73 } as const;
 const checksumBytes = 4;
-
-export type RowKind = keyof typeof prefixes;
 
 export type RowName =
   | { readonly kind: "meta" | "owner" | "base" }
@@ -140,9 +146,13 @@ export function checksumOf(value: Buffer): number {
 export function unseal(key: Buffer, value: Buffer): Buffer {
   if (value.length < 1 + checksumBytes) throw new FormatError("a row is too short");
   const end = value.length - checksumBytes;
-  if (crc32c(value.subarray(0, end), crc32c(key)) !== value.readUInt32BE(end)) throw new FormatError("a row has a wrong checksum");
+  if (crc32c(value.subarray(0, end), crc32c(key)) !== value.readUInt32BE(end))
+    throw new FormatError("a row has a wrong checksum");
   if ((value[0] as number) > rowFormatVersion) {
-    throw new StorageError("newer_format", `db has a row of format ${value[0]}, and this release knows ${rowFormatVersion} at most`);
+    throw new StorageError(
+      "newer_format",
+      `db has a row of format ${value[0]}, and this release knows ${rowFormatVersion} at most`,
+    );
   }
   return value.subarray(1, end);
 }
@@ -210,7 +220,10 @@ export function encodeBlock(key: Buffer, block: Block): Buffer {
 export function decodeBlock(key: Buffer, value: Buffer): Block {
   const content = unseal(key, value);
   if (content.length < 4) throw new FormatError("a block of entries is too short");
-  return { previousChain: content.readUInt32BE(0), entries: decoded("block of entries", () => decodeEntries(content.subarray(4))) };
+  return {
+    previousChain: content.readUInt32BE(0),
+    entries: decoded("block of entries", () => decodeEntries(content.subarray(4))),
+  };
 }
 
 export function encodeComplete(complete: Complete): Buffer {
@@ -245,7 +258,8 @@ function decoded<T>(what: string, decode: () => T): T {
     return decode();
   } catch (error) {
     if (error instanceof StorageError || error instanceof FormatError) throw error;
-    if (codeOf(error) === "newer_format") throw new StorageError("newer_format", `db has a ${what} of a newer format`, error);
+    if (codeOf(error) === "newer_format")
+      throw new StorageError("newer_format", `db has a ${what} of a newer format`, error);
     throw new FormatError(`the ${what} can't be decoded: ${textOf(error)}`);
   }
 }

@@ -2,10 +2,11 @@
 import type { Configuration, Entry, Index, LogBase, Restored, Term } from "@holdfast/raft";
 import { entryCodec } from "@holdfast/wire";
 import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { cp, mkdtemp, readFile, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import { after } from "node:test";
 import { openDataDirectory } from "../src/index.js";
 import type { DataDirectory, Store, StoreWrite } from "../src/index.js";
@@ -56,28 +57,52 @@ export async function copyOf(directory: string): Promise<string> {
   return path;
 }
 
-export async function open(directory: string, options: { nodeId?: string; machineBootId?: string } = {}): Promise<DataDirectory> {
-  return await openDataDirectory({ directory, nodeId, machineBootId: bootId, randomInstance: () => instance, ...options });
+export async function open(
+  directory: string,
+  options: { nodeId?: string; machineBootId?: string } = {},
+): Promise<DataDirectory> {
+  return await openDataDirectory({
+    directory,
+    nodeId,
+    machineBootId: bootId,
+    randomInstance: () => instance,
+    ...options,
+  });
 }
 
-export async function openFormed(directory: string, machineBootId: string = bootId): Promise<{ opened: DataDirectory; store: Store; restored: Restored }> {
+export async function openFormed(
+  directory: string,
+  machineBootId: string = bootId,
+): Promise<{ opened: DataDirectory; store: Store; restored: Restored }> {
   const opened = await open(directory, { machineBootId });
   assert(opened.store !== null && opened.restored !== null, "the directory is formed");
   return { opened, store: opened.store, restored: opened.restored };
 }
 
 /** A new directory, formed and open. */
-export async function formNew(base: LogBase = firstBase): Promise<{ directory: string; opened: DataDirectory; store: Store }> {
+export async function formNew(
+  base: LogBase = firstBase,
+): Promise<{ directory: string; opened: DataDirectory; store: Store }> {
   const directory = await newPath();
   const opened = await open(directory);
   const { store } = await opened.form(clusterId, base);
   return { directory, opened, store };
 }
 
-export const nothing: StoreWrite = { hardState: null, truncateFrom: null, entries: [], chunk: null, removeThrough: null };
+export const nothing: StoreWrite = {
+  hardState: null,
+  truncateFrom: null,
+  entries: [],
+  chunk: null,
+  removeThrough: null,
+};
 
 /** Entries that follow on `previous`, one for each payload. */
-export function entriesAfter(previous: { index: number; chain: number }, inTerm: number, payloads: readonly Uint8Array[]): Entry[] {
+export function entriesAfter(
+  previous: { index: number; chain: number },
+  inTerm: number,
+  payloads: readonly Uint8Array[],
+): Entry[] {
   let { chain } = previous;
   return payloads.map((payload, at) => {
     const next = previous.index + 1 + at;
@@ -90,9 +115,14 @@ export function payloads(howMany: number, bytes: number, fill = 1): Uint8Array[]
   return Array.from({ length: howMany }, (_unused, at) => new Uint8Array(bytes).fill((fill + at) & 0xff));
 }
 
-export function endOf(entries: readonly Entry[], base: LogBase = firstBase): { index: number; term: number; chain: number } {
+export function endOf(
+  entries: readonly Entry[],
+  base: LogBase = firstBase,
+): { index: number; term: number; chain: number } {
   const last = entries.at(-1);
-  return last === undefined ? { ...base.position, chain: base.chain } : { index: last.index, term: last.term, chain: last.chain };
+  return last === undefined
+    ? { ...base.position, chain: base.chain }
+    : { index: last.index, term: last.term, chain: last.chain };
 }
 
 /** A base that ends with this entry. */
@@ -106,7 +136,12 @@ export async function append(store: Store, entries: readonly Entry[]): Promise<v
 }
 
 /** Writes a whole snapshot, each chunk in a write of its own. */
-export async function writeSnapshot(store: Store, base: LogBase, chunks: readonly Uint8Array[], origin: "own" | "received" = "own"): Promise<void> {
+export async function writeSnapshot(
+  store: Store,
+  base: LogBase,
+  chunks: readonly Uint8Array[],
+  origin: "own" | "received" = "own",
+): Promise<void> {
   for (const [chunk, bytes] of chunks.entries()) {
     await store.write({ ...nothing, chunk: { base, chunk, bytes, done: chunk === chunks.length - 1, origin } });
   }
@@ -124,13 +159,22 @@ export async function readSnapshot(store: Store): Promise<Uint8Array[]> {
   return chunks;
 }
 
-/** Every file with its bytes as latin1, but for the lock's own database: that one changes with each attempt to take it. */
+/**
+ * Every file with the hash of its bytes, but for the lock's own database: that one changes with each attempt to take it. LOCK files are
+ * left alone: reading one would drop this process's locks on it.
+ */
 export async function contentsOf(directory: string): Promise<Map<string, string>> {
   const contents = new Map<string, string>();
   for (const entry of await readdir(directory, { recursive: true, withFileTypes: true })) {
     const path = join(entry.parentPath, entry.name);
-    const name = path.slice(directory.length + 1);
-    if (entry.isFile() && !name.startsWith("lock/")) contents.set(name, (await readFile(path)).toString("latin1"));
+    const name = relative(directory, path);
+    if (!entry.isFile() || name.startsWith("lock/") || entry.name === "LOCK") continue;
+    contents.set(
+      name,
+      createHash("sha256")
+        .update(await readFile(path))
+        .digest("hex"),
+    );
   }
   return contents;
 }
@@ -138,9 +182,17 @@ export async function contentsOf(directory: string): Promise<Map<string, string>
 /** Names in `db` with this ending, in order. */
 export async function databaseFiles(directory: string, pattern: RegExp): Promise<string[]> {
   const names = await readdir(join(directory, "db"));
-  return names.filter((name) => pattern.test(name)).sort().map((name) => join(directory, "db", name));
+  return names
+    .filter((name) => pattern.test(name))
+    .sort()
+    .map((name) => join(directory, "db", name));
 }
 
-export function plain(restored: Restored): unknown {
-  return JSON.parse(JSON.stringify(restored, (_key, value: unknown) => (value instanceof Uint8Array ? Buffer.from(value).toString("hex") : value)));
+/** For deepEqual: byte strings as text, whatever class they have. */
+export function plain(restored: Restored | LogBase): unknown {
+  return JSON.parse(
+    JSON.stringify(restored, (_key, value: unknown) =>
+      value instanceof Uint8Array ? Buffer.from(value).toString("hex") : value,
+    ),
+  );
 }

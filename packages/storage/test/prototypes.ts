@@ -6,7 +6,19 @@ import { join } from "node:path";
 import type { Store } from "../src/index.js";
 import { scanLog } from "../src/leveldb/log-records.js";
 import type { LogRecord } from "../src/leveldb/log-records.js";
-import { append, baseAt, databaseFiles, endOf, entriesAfter, formNew, nothing, openFormed, payloads, term, writeSnapshot } from "./fixture.js";
+import {
+  append,
+  baseAt,
+  databaseFiles,
+  endOf,
+  entriesAfter,
+  formNew,
+  nothing,
+  openFormed,
+  payloads,
+  term,
+  writeSnapshot,
+} from "./fixture.js";
 
 /** Of the snapshot in each prototype: the number of the batch with its first chunk, its index, its chunks. */
 export const snapshot = { attempt: 7, index: 30, chunks: 3 } as const;
@@ -68,8 +80,16 @@ export type RowEdit =
   | { readonly type: "del"; readonly key: Buffer };
 
 /** Changes rows as no write of ours would, so that LevelDB's files are sound and their content isn't. */
-export async function editRows(directory: string, edit: (get: (key: Buffer) => Promise<Buffer>) => Promise<RowEdit[]>): Promise<void> {
-  const options = { keyEncoding: "buffer", valueEncoding: "buffer", compression: false, createIfMissing: false } as const;
+export async function editRows(
+  directory: string,
+  edit: (get: (key: Buffer) => Promise<Buffer>) => Promise<RowEdit[]>,
+): Promise<void> {
+  const options = {
+    keyEncoding: "buffer",
+    valueEncoding: "buffer",
+    compression: false,
+    createIfMissing: false,
+  } as const;
   for (const isEditing of [true, false]) {
     // The second opening moves the edit from the log, where it would stand out as a batch that isn't ours, into a table.
     const level = new Level<Buffer, Buffer>(join(directory, "db"), options);
@@ -84,7 +104,9 @@ export async function editRows(directory: string, edit: (get: (key: Buffer) => P
   }
 }
 
-export async function logOf(directory: string): Promise<{ path: string; bytes: Buffer; records: readonly LogRecord[] }> {
+export async function logOf(
+  directory: string,
+): Promise<{ path: string; bytes: Buffer; records: readonly LogRecord[] }> {
   const path = (await databaseFiles(directory, /\.log$/)).at(-1);
   assert(path !== undefined);
   const bytes = await readFile(path);

@@ -57,7 +57,12 @@ async function makeUnfinished(last: readonly Uint8Array[]): Promise<Unfinished> 
   await opened.close();
   await copyFile(`${directory}.mark`, join(directory, "mark"));
   const { bytes, records } = await logOf(directory);
-  return { directory, acknowledged: [...first, ...second], lastRecordAt: records.at(-1)?.offset ?? Number.NaN, size: bytes.length };
+  return {
+    directory,
+    acknowledged: [...first, ...second],
+    lastRecordAt: records.at(-1)?.offset ?? Number.NaN,
+    size: bytes.length,
+  };
 }
 
 const hardState = { term: term(2), votedFor: "n1" };
@@ -110,7 +115,8 @@ describe("a kill in mid-write", () => {
     const ends = new Set([large.lastRecordAt]);
     for (let end = large.lastRecordAt; end < large.size; end += 997) ends.add(end);
     for (let block = 32_768; block < large.size; block += 32_768) {
-      for (let end = block - 9; end <= block + 9; end++) if (end > large.lastRecordAt && end < large.size) ends.add(end);
+      for (let end = block - 9; end <= block + 9; end++)
+        if (end > large.lastRecordAt && end < large.size) ends.add(end);
     }
     for (const end of [...ends].sort((a, b) => b - a)) {
       await truncate(path, end);
@@ -140,44 +146,56 @@ describe("a kill in mid-write", () => {
   });
 });
 
-describe("a power loss", () => {
-  /** Zeroes and flips parts of the last record, and may cut it: as a disk leaves pages of one write that it had not finished. */
-  const torn = fc.record({
-    zeroed: fc.array(fc.tuple(fc.double({ min: 0, max: 1, noNaN: true }), fc.integer({ min: 1, max: 8_192 })), { maxLength: 4 }),
-    flipped: fc.array(fc.tuple(fc.double({ min: 0, max: 1, noNaN: true }), fc.integer({ min: 1, max: 255 })), { maxLength: 3 }),
-    kept: fc.double({ min: 0, max: 1, noNaN: true }),
+/** Zeroes and flips parts of the last record, and may cut it: as a disk leaves pages of one write that it had not finished. */
+const torn = fc.record({
+  zeroed: fc.array(fc.tuple(fc.double({ min: 0, max: 1, noNaN: true }), fc.integer({ min: 1, max: 8_192 })), {
+    maxLength: 4,
+  }),
+  flipped: fc.array(fc.tuple(fc.double({ min: 0, max: 1, noNaN: true }), fc.integer({ min: 1, max: 255 })), {
+    maxLength: 3,
+  }),
+  kept: fc.double({ min: 0, max: 1, noNaN: true }),
+});
+
+for (const which of ["small", "large"] as const) {
+  test(`a torn last batch, ${which}`, async () => {
+    const unfinished = which === "small" ? small : large;
+    const { directory, acknowledged, lastRecordAt, size } = unfinished;
+    const copy = await copyOf(directory);
+    const { path, bytes } = await logOf(copy);
+    const whole = await verify(copy, true);
+    let accepted = 0;
+    const check = async ({
+      zeroed,
+      flipped,
+      kept,
+    }: {
+      zeroed: [number, number][];
+      flipped: [number, number][];
+      kept: number;
+    }): Promise<void> => {
+      const changed = Buffer.from(bytes);
+      const place = (at: number): number => lastRecordAt + Math.floor(at * (size - lastRecordAt - 1));
+      for (const [at, length] of zeroed) changed.fill(0, place(at), Math.min(place(at) + length, size));
+      for (const [at, mask] of flipped) changed[place(at)] = (changed[place(at)] as number) ^ mask;
+      const end = kept > 0.7 ? size : place(kept);
+      await writeFile(path, changed.subarray(0, end));
+      const isWhole = end === size && changed.equals(bytes);
+      assert.deepEqual(await verify(copy, true), isWhole ? whole : chains(acknowledged));
+      // In the same boot only a plain cut can be a kill's work; what else is taken for one must lose nothing acknowledged.
+      const sameBoot = await verify(copy, false);
+      if (sameBoot instanceof StorageError) assert.equal(sameBoot.code, "damaged");
+      else assert.deepEqual(sameBoot, isWhole ? whole : chains(acknowledged));
+      if (!isWhole) accepted++;
+    };
+    await fc.assert(fc.asyncProperty(torn, check), { numRuns: 150 });
+    assert(accepted > 50, "most of the runs tear something");
+    await writeFile(path, Buffer.from(bytes).fill(0, lastRecordAt + 9, lastRecordAt + 30));
+    await expectStart(copy, acknowledged, laterBootId);
   });
+}
 
-  for (const which of ["small", "large"] as const) {
-    test(`a torn last batch, ${which}`, async () => {
-      const unfinished = which === "small" ? small : large;
-      const { directory, acknowledged, lastRecordAt, size } = unfinished;
-      const copy = await copyOf(directory);
-      const { path, bytes } = await logOf(copy);
-      const whole = await verify(copy, true);
-      let accepted = 0;
-      const check = async ({ zeroed, flipped, kept }: { zeroed: [number, number][]; flipped: [number, number][]; kept: number }): Promise<void> => {
-        const changed = Buffer.from(bytes);
-        const place = (at: number): number => lastRecordAt + Math.floor(at * (size - lastRecordAt - 1));
-        for (const [at, length] of zeroed) changed.fill(0, place(at), Math.min(place(at) + length, size));
-        for (const [at, mask] of flipped) changed[place(at)] = (changed[place(at)] as number) ^ mask;
-        const end = kept > 0.7 ? size : place(kept);
-        await writeFile(path, changed.subarray(0, end));
-        const isWhole = end === size && changed.equals(bytes);
-        assert.deepEqual(await verify(copy, true), isWhole ? whole : chains(acknowledged));
-        // In the same boot only a plain cut can be a kill's work; what else is taken for one must lose nothing acknowledged.
-        const sameBoot = await verify(copy, false);
-        if (sameBoot instanceof StorageError) assert.equal(sameBoot.code, "damaged");
-        else assert.deepEqual(sameBoot, isWhole ? whole : chains(acknowledged));
-        if (!isWhole) accepted++;
-      };
-      await fc.assert(fc.asyncProperty(torn, check), { numRuns: 150 });
-      assert(accepted > 50, "most of the runs tear something");
-      await writeFile(path, Buffer.from(bytes).fill(0, lastRecordAt + 9, lastRecordAt + 30));
-      await expectStart(copy, acknowledged, laterBootId);
-    });
-  }
-
+describe("a power loss", () => {
   test("a wrong checksum at the end, and the machine was not restarted", async () => {
     const directory = await copyOf(small.directory);
     const { path, bytes } = await logOf(directory);
@@ -235,7 +253,11 @@ describe("what a crash leaves elsewhere", () => {
   });
 
   test("a MANIFEST whose last edit is cut off, in any boot, or torn, after a restart of the machine", async () => {
-    for (const [machineBootId, rest] of [[bootId, Buffer.from("0102030440", "hex")], [laterBootId, Buffer.alloc(90)], [laterBootId, Buffer.alloc(40, 3)]] as const) {
+    for (const [machineBootId, rest] of [
+      [bootId, Buffer.from("0102030440", "hex")],
+      [laterBootId, Buffer.alloc(90)],
+      [laterBootId, Buffer.alloc(40, 3)],
+    ] as const) {
       const directory = await copyOf(small.directory);
       await truncate((await logOf(directory)).path, small.lastRecordAt);
       const [manifest] = await databaseFiles(directory, /^MANIFEST/);
@@ -278,7 +300,7 @@ describe("what a crash leaves elsewhere", () => {
     assert.equal(await again.store.readChunk(baseAt(entries[4]).position.index, 0), null);
     await again.opened.close();
     const { rows } = await verifyDatabase({ directory, owner, machineRestarted: false });
-    const kinds = [...rows.keys()].map((key) => key[0]).sort();
-    assert.deepEqual(kinds.join(""), "bcemoss", "two chunks of one snapshot are left");
+    const kinds = [...rows.keys()].map((key) => key.charCodeAt(0)).sort((a, b) => a - b);
+    assert.equal(String.fromCharCode(...kinds), "bcemoss", "two chunks of one snapshot are left");
   });
 });

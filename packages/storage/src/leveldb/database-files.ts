@@ -15,7 +15,7 @@ import { readTable } from "./table.js";
 import { batchHeaderBytes, mayFollow, readBatch } from "./write-batch.js";
 import type { WriteBatch } from "./write-batch.js";
 
-export interface DatabaseFilesOptions {
+interface DatabaseFilesOptions {
   /** The database's directory. */
   readonly path: string;
   /** How error messages call it. */
@@ -41,7 +41,7 @@ export interface Tail {
   readonly found: string;
 }
 
-export interface Version<R> {
+interface Version<R> {
   readonly sequence: number;
   /** Null: deleted. */
   readonly row: R | null;
@@ -55,7 +55,9 @@ export async function readDatabaseFiles<R>(options: DatabaseFilesOptions, keep: 
   const tails: Tail[] = [];
   const manifest = await readCurrentManifest(options, tails);
   const inTables = new Map<string, Version<R>>();
-  const sequence = await readTables(options, manifest, (key, version, value) => addVersion(inTables, key, version, value, keep));
+  const sequence = await readTables(options, manifest, (key, version, value) =>
+    addVersion(inTables, key, version, value, keep),
+  );
   const batches = await readLogs(options, manifest, names, sequence, tails);
   return { inTables, batches, tails };
 }
@@ -137,7 +139,8 @@ async function readLogs(
     .filter((number) => number >= manifest.logNumber)
     .sort((a, b) => a - b);
   // The log that the MANIFEST names was made before the edit that names it, and is kept until a later edit names another.
-  if (numbers[0] !== manifest.logNumber) throw damaged(`${options.name}/${fileName(manifest.logNumber, "log")}`, "the file is missing");
+  if (numbers[0] !== manifest.logNumber)
+    throw damaged(`${options.name}/${fileName(manifest.logNumber, "log")}`, "the file is missing");
   const batches: WriteBatch[] = [];
   let sequence = tablesEnd;
   let endedBy: Tail | null = null;
@@ -145,7 +148,8 @@ async function readLogs(
     const name = `${options.name}/${fileName(number, "log")}`;
     const bytes = await readFile(join(options.path, fileName(number, "log")));
     // What follows on a tail shows that it was not the end.
-    if (endedBy !== null && bytes.length > 0) throw damaged(endedBy.file, `${endedBy.found}, and a later log has batches`);
+    if (endedBy !== null && bytes.length > 0)
+      throw damaged(endedBy.file, `${endedBy.found}, and a later log has batches`);
     const scan = scanLog(bytes);
     for (const record of scan.records) {
       const batch = inFile(name, () => readBatch(record.payload));
@@ -157,7 +161,10 @@ async function readLogs(
     if (scan.tail === null) continue;
     endedBy = judgeTail(name, scan.tail, scan.end, bytes, options, (payload) => mayFollow(payload, sequence));
     const { head } = scan.tail;
-    if (head.length >= batchHeaderBytes && !(batches.length === 0 ? mayFollow(head, sequence) : isBatch(head, sequence + 1))) {
+    if (
+      head.length >= batchHeaderBytes &&
+      !(batches.length === 0 ? mayFollow(head, sequence) : isBatch(head, sequence + 1))
+    ) {
       throw damaged(name, `${endedBy.found}, and what is there doesn't follow the batch before`);
     }
     tails.push(endedBy);
@@ -179,7 +186,8 @@ function judgeTail(
   isPlausible: (payload: Uint8Array) => boolean,
 ): Tail {
   // A flipped bit in a length makes any record look cut short: what decides is whether another one begins behind it.
-  if (recordBeginsBehind(bytes, tail.at + 1, isPlausible)) throw damaged(name, `${tail.found}, with sound records behind it`);
+  if (recordBeginsBehind(bytes, tail.at + 1, isPlausible))
+    throw damaged(name, `${tail.found}, with sound records behind it`);
   if (tail.kind === "damaged" && !options.machineRestarted) throw damaged(name, tail.found);
   return { file: name, end, found: tail.found };
 }

@@ -30,7 +30,7 @@ export interface LogTail {
   readonly head: Uint8Array;
 }
 
-export interface LogScan {
+interface LogScan {
   readonly records: readonly LogRecord[];
   /** Where the last whole record ends. */
   readonly end: number;
@@ -57,7 +57,8 @@ export function scanLog(bytes: Uint8Array): LogScan {
   for (;;) {
     const left = blockBytes - (at % blockBytes);
     if (left < headerBytes) {
-      if (bytes.subarray(at, at + left).some((byte) => byte !== 0)) return stop("damaged", `filler bytes at ${at} that are not zero`, nothing);
+      if (bytes.subarray(at, at + left).some((byte) => byte !== 0))
+        return stop("damaged", `filler bytes at ${at} that are not zero`, nothing);
       at += left;
       continue;
     }
@@ -73,11 +74,14 @@ export function scanLog(bytes: Uint8Array): LogScan {
       end = at;
     }
   }
-  return pieces.length === 0 ? { records, end, tail: null } : stop("cut", `the record at ${offset} has no end`, nothing);
+  return pieces.length === 0
+    ? { records, end, tail: null }
+    : stop("cut", `the record at ${offset} has no end`, nothing);
 }
 
 function readPiece(bytes: Uint8Array, at: number, left: number, inRecord: boolean): Piece {
-  if (bytes.length - at < headerBytes) return { kind: "cut", found: `the header at ${at} is cut short`, payload: nothing };
+  if (bytes.length - at < headerBytes)
+    return { kind: "cut", found: `the header at ${at} is cut short`, payload: nothing };
   const length = (bytes[at + 4] as number) | ((bytes[at + 5] as number) << 8);
   const type = bytes[at + 6] as number;
   const next = at + headerBytes + length;
@@ -85,7 +89,8 @@ function readPiece(bytes: Uint8Array, at: number, left: number, inRecord: boolea
   const bad = (found: string): Piece => ({ kind: "damaged", found, payload: nothing });
   if (type < full || type > last) return bad(`a record of unknown type ${type} at ${at}`);
   if (headerBytes + length > left) return bad(`the record at ${at} runs over its block`);
-  if ((type === first || type === middle) && headerBytes + length !== left) return bad(`the piece at ${at} doesn't fill its block`);
+  if ((type === first || type === middle) && headerBytes + length !== left)
+    return bad(`the piece at ${at} doesn't fill its block`);
   if (inRecord !== (type === middle || type === last)) return bad(`a piece out of place at ${at}`);
   if (next > bytes.length) return { kind: "cut", found: `the record at ${at} is cut short`, payload };
   if (!hasItsChecksum(bytes, at, next)) return bad(`wrong checksum of the record at ${at}`);
@@ -94,7 +99,11 @@ function readPiece(bytes: Uint8Array, at: number, left: number, inRecord: boolea
 
 function hasItsChecksum(bytes: Uint8Array, at: number, next: number): boolean {
   const stored =
-    ((bytes[at] as number) | ((bytes[at + 1] as number) << 8) | ((bytes[at + 2] as number) << 16) | ((bytes[at + 3] as number) << 24)) >>> 0;
+    ((bytes[at] as number) |
+      ((bytes[at + 1] as number) << 8) |
+      ((bytes[at + 2] as number) << 16) |
+      ((bytes[at + 3] as number) << 24)) >>>
+    0;
   return maskedCrc32c(bytes.subarray(at + 6, next)) === stored;
 }
 
@@ -109,7 +118,11 @@ function joined(pieces: readonly Uint8Array[]): Uint8Array {
  * no torn write: only one write is ever under way. A damaged header hides where the next record begins, so every offset is tried;
  * `isPlausible` looks at the payload before its checksum is computed.
  */
-export function recordBeginsBehind(bytes: Uint8Array, from: number, isPlausible: (payload: Uint8Array) => boolean): boolean {
+export function recordBeginsBehind(
+  bytes: Uint8Array,
+  from: number,
+  isPlausible: (payload: Uint8Array) => boolean,
+): boolean {
   for (let at = from; at + headerBytes <= bytes.length; at++) {
     const type = bytes[at + 6];
     if (type !== full && type !== first) continue;

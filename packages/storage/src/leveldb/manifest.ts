@@ -48,7 +48,8 @@ function applyEdit(draft: Draft, record: Uint8Array): void {
     const tag = reader.varint();
     switch (tag) {
       case tags.comparator:
-        if (reader.text().toString("latin1") !== bytewise) throw new FormatError("it was written with another order of keys");
+        if (reader.text().toString("latin1") !== bytewise)
+          throw new FormatError("it was written with another order of keys");
         break;
       case tags.logNumber:
         draft.logNumber = reader.varint();
@@ -75,7 +76,8 @@ function applyEdit(draft: Draft, record: Uint8Array): void {
         break;
       }
       case tags.previousLog:
-        if (reader.varint() !== 0) throw new FormatError("it names a previous log, as only older releases of LevelDB did");
+        if (reader.varint() !== 0)
+          throw new FormatError("it names a previous log, as only older releases of LevelDB did");
         break;
       default:
         throw new FormatError(`an edit with the unknown tag ${tag}`);

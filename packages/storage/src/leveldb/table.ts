@@ -16,7 +16,7 @@ const internalBytes = 8;
 const uncompressed = 0;
 
 /** One version of a row. `value` is null for a deletion; both buffers are parts of the file's bytes or of a key buffer of its own. */
-export type VisitRow = (key: Buffer, sequence: number, value: Buffer | null) => void;
+type VisitRow = (key: Buffer, sequence: number, value: Buffer | null) => void;
 
 interface Handle {
   readonly offset: number;
@@ -27,11 +27,13 @@ interface Handle {
 export function readTable(bytes: Buffer, visit: VisitRow): void {
   if (bytes.length < footerBytes) throw new FormatError("the table is too short to be one");
   const footerAt = bytes.length - footerBytes;
-  if (!bytes.subarray(bytes.length - magic.length).equals(magic)) throw new FormatError("the table's footer is not one");
+  if (!bytes.subarray(bytes.length - magic.length).equals(magic))
+    throw new FormatError("the table's footer is not one");
   const footer = new ByteReader(bytes, footerAt, footerAt + handlesBytesMax);
   const metaIndex = readHandle(footer);
   const index = readHandle(footer);
-  while (!footer.done) if (footer.byte() !== 0) throw new FormatError("the table's footer has filler bytes that are not zero");
+  while (!footer.done)
+    if (footer.byte() !== 0) throw new FormatError("the table's footer has filler bytes that are not zero");
 
   // The blocks stand one behind the other without a gap: so each byte of the file is under some checksum.
   let expected = 0;
@@ -41,12 +43,16 @@ export function readTable(bytes: Buffer, visit: VisitRow): void {
     return readBlock(bytes, handle, footerAt, what);
   };
   const dataHandles: Handle[] = [];
-  eachRow(readBlock(bytes, index, footerAt, "index block"), (_key, value) => dataHandles.push(readHandle(new ByteReader(value))));
+  eachRow(readBlock(bytes, index, footerAt, "index block"), (_key, value) =>
+    dataHandles.push(readHandle(new ByteReader(value))),
+  );
   for (const handle of dataHandles) {
     eachRow(blockAt(handle, "data block"), (key, value) => visitInternal(key, value, visit));
   }
   const filters: Handle[] = [];
-  eachRow(readBlock(bytes, metaIndex, footerAt, "filter index"), (_key, value) => filters.push(readHandle(new ByteReader(value))));
+  eachRow(readBlock(bytes, metaIndex, footerAt, "filter index"), (_key, value) =>
+    filters.push(readHandle(new ByteReader(value))),
+  );
   for (const handle of filters) blockAt(handle, "filter block");
   blockAt(metaIndex, "filter index");
   blockAt(index, "index block");
@@ -63,7 +69,8 @@ function readBlock(bytes: Buffer, handle: Handle, endsBefore: number, what: stri
   if (maskedCrc32c(bytes.subarray(handle.offset, end + 1)) !== bytes.readUInt32LE(end + 1)) {
     throw new FormatError(`wrong checksum of the ${what} at ${handle.offset}`);
   }
-  if (bytes[end] !== uncompressed) throw new FormatError(`the ${what} at ${handle.offset} is compressed, as this program writes none`);
+  if (bytes[end] !== uncompressed)
+    throw new FormatError(`the ${what} at ${handle.offset} is compressed, as this program writes none`);
   return bytes.subarray(handle.offset, end);
 }
 

@@ -1,7 +1,7 @@
 import { FormatError } from "../storage-error.js";
 import { ByteReader } from "./byte-reader.js";
 
-export interface Operation {
+interface Operation {
   readonly key: Buffer;
   /** Null: the key is deleted. */
   readonly value: Buffer | null;
