@@ -9,7 +9,9 @@ import { fileURLToPath } from "node:url";
 const attemptsMax = 3;
 const folder = join(dirname(dirname(fileURLToPath(import.meta.url))), "test", "drivers");
 const stampPath = join(folder, "node_modules", ".holdfast-stamp");
-const wanted = createHash("sha256").update(readFileSync(join(folder, "package-lock.json"))).digest("hex");
+const wanted = createHash("sha256")
+  .update(readFileSync(join(folder, "package-lock.json")))
+  .digest("hex");
 
 if (stamp() === wanted) {
   console.log("test drivers: installed");
@@ -21,7 +23,11 @@ function install() {
   for (let attempt = 1; attempt <= attemptsMax; attempt += 1) {
     const npm = npmCommand();
     // The folder is outside the workspaces: the settings of the npm that runs us must not be taken for its own.
-    const result = spawnSync(npm.command, [...npm.arguments, "ci"], { cwd: folder, encoding: "utf8", env: environment() });
+    const result = spawnSync(npm.command, [...npm.arguments, "ci"], {
+      cwd: folder,
+      encoding: "utf8",
+      env: environment(),
+    });
     if (result.status === 0) {
       writeFileSync(stampPath, wanted);
       console.log("test drivers: installed just now");
@@ -48,6 +54,12 @@ function npmCommand() {
 }
 
 function environment() {
-  const foreign = ["npm_config_local_prefix", "npm_config_prefix", "npm_config_workspace", "npm_config_workspaces", "npm_config_include"];
+  const foreign = [
+    "npm_config_local_prefix",
+    "npm_config_prefix",
+    "npm_config_workspace",
+    "npm_config_workspaces",
+    "npm_config_include",
+  ];
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !foreign.includes(name.toLowerCase())));
 }

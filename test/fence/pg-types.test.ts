@@ -7,7 +7,9 @@ import { fileURLToPath } from "node:url";
 
 import { missingDrivers } from "../harness/postgres.js";
 
-test("the driver's own types fit the guards", { skip: process.env["CI"] === undefined && (missingDrivers() ?? false) }, () => {
+test("the driver's own types fit the guards", {
+  skip: process.env["CI"] === undefined && (missingDrivers() ?? false),
+}, () => {
   const compiler = join(dirname(createRequire(import.meta.url).resolve("typescript/package.json")), "bin", "tsc");
   const project = fileURLToPath(new URL("../../drivers/tsconfig.json", import.meta.url));
   const { status, stdout } = spawnSync(process.execPath, [compiler, "-p", project], { encoding: "utf8" });

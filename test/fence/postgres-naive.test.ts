@@ -9,34 +9,41 @@ import { StaleTokenError } from "@holdfast/fence";
 
 import { debianPostgres, skipWithoutDebianPostgres } from "../harness/postgres.js";
 import type { TestPool } from "../harness/postgres.js";
-import { newDocument, storedDocument, useDatabase } from "./contract.js";
-import type { Database } from "./contract.js";
+import { newDocument, storedDocument, useDatabase } from "./database.js";
+import type { Database } from "./database.js";
 
 const lost = { body: "old holder", edits: 0, fence: "10" };
 const kept = { body: "new holder", edits: 0, fence: "11" };
 
-/** Runs a save of the old holder (token 10) up to its pause, then the whole save of the new one (token 11), then the rest. */
+/** A save of the old holder (token 10), which calls `pause` where it is stopped. */
 type Save = (pool: TestPool, id: number, pause: () => Promise<void>) => Promise<void>;
 
-describe("checks that are apart from their write lose an update", { skip: skipWithoutDebianPostgres(), timeout: 60_000 }, () => {
+describe("checks that are apart from their write lose an update", {
+  skip: skipWithoutDebianPostgres(),
+  timeout: 60_000,
+}, () => {
   const database = useDatabase(debianPostgres);
+  naiveForms(database);
+  guardedForms(database);
+});
 
-  const interleave = async (save: Save): Promise<unknown> => {
-    const { documents, pool } = database;
-    const id = await newDocument(pool, 9);
-    let pauses = 0;
-    const pause = async (): Promise<void> => {
-      pauses += 1;
-      await documents.update({ token: 11 }, id, { body: "new holder" });
-      assert.deepEqual(await storedDocument(pool, id), kept, "the new holder's save was acknowledged");
-    };
-    await save(pool, id, pause);
-    assert.equal(pauses, 1, "the old holder was stopped at its worst moment");
-    return storedDocument(pool, id);
+/** Runs `save` and, at its pause, the whole save of the new holder. Resolves with what is stored at the end. */
+async function interleave({ documents, pool }: Database, save: Save): Promise<unknown> {
+  const id = await newDocument(pool, 9);
+  let pauses = 0;
+  const pause = async (): Promise<void> => {
+    pauses += 1;
+    await documents.update({ token: 11 }, id, { body: "new holder" });
+    assert.deepEqual(await storedDocument(pool, id), kept, "the new holder's save was acknowledged");
   };
+  await save(pool, id, pause);
+  assert.equal(pauses, 1, "the old holder was stopped at its worst moment");
+  return storedDocument(pool, id);
+}
 
+function naiveForms(database: Database): void {
   test("if (token > read) write: lost", async () => {
-    const after = await interleave(async (pool, id, pause) => {
+    const after = await interleave(database, async (pool, id, pause) => {
       const { rows } = await pool.query("SELECT fence FROM documents WHERE id = $1", [id]);
       if (10 > Number(rows[0]?.["fence"])) {
         await pause();
@@ -47,7 +54,7 @@ describe("checks that are apart from their write lose an update", { skip: skipWi
   });
 
   test("the same in one transaction: lost, for READ COMMITTED doesn't keep what was read from changing", async () => {
-    const after = await interleave(async (pool, id, pause) => {
+    const after = await interleave(database, async (pool, id, pause) => {
       const client = await pool.connect();
       await client.query("BEGIN");
       const { rows } = await client.query("SELECT fence FROM documents WHERE id = $1", [id]);
@@ -62,7 +69,7 @@ describe("checks that are apart from their write lose an update", { skip: skipWi
   });
 
   test("lock.assertHeld() right before a plain write: lost", async () => {
-    const after = await interleave(async (pool, id, pause) => {
+    const after = await interleave(database, async (pool, id, pause) => {
       const lock = leaseUntil(1_000);
       lock.assertHeld();
       await pause();
@@ -72,9 +79,11 @@ describe("checks that are apart from their write lose an update", { skip: skipWi
     });
     assert.deepEqual(after, lost);
   });
+}
 
+function guardedForms(database: Database): void {
   test("the guarded update, stopped at the same place: refused, nothing lost", async () => {
-    const after = await interleave(async (_, id, pause) => {
+    const after = await interleave(database, async (_, id, pause) => {
       const lock = leaseUntil(1_000);
       lock.assertHeld();
       await pause();
@@ -85,14 +94,17 @@ describe("checks that are apart from their write lose an update", { skip: skipWi
   });
 
   test("the guarded transaction, stopped before it or in it: nothing lost", async () => {
-    const before = await interleave(async (_, id, pause) => {
+    const before = await interleave(database, async (_, id, pause) => {
       await pause();
-      await assert.rejects(database.documents.transaction({ token: 10 }, id, () => assert.fail("the body ran")), isStale);
+      await assert.rejects(
+        database.documents.transaction({ token: 10 }, id, () => assert.fail("the body ran")),
+        isStale,
+      );
     });
     assert.deepEqual(before, kept);
     assert.deepEqual(await stoppedInside(database), kept);
   });
-});
+}
 
 /** Inside the body the old holder has the row's lock: the new holder's save comes after it and stands at the end. */
 async function stoppedInside({ documents, pool }: Database): Promise<unknown> {

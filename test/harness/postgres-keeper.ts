@@ -14,7 +14,7 @@ const log = openSync(logPath, "a");
 const server = spawn(order.command, [...order.arguments], {
   cwd: order.folder,
   stdio: ["ignore", log, log],
-  ...(order.owner ?? {}),
+  ...order.owner,
 });
 closeSync(log);
 

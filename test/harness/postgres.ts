@@ -155,7 +155,19 @@ async function startServer(bin: string): Promise<TestPostgres> {
 
   const port = await freePort();
   try {
-    const initdb = ["-D", data, "-U", "postgres", "-A", "scram-sha-256", `--pwfile=${passwordFile}`, "-E", "UTF8", "--locale=C", "--no-sync"];
+    const initdb = [
+      "-D",
+      data,
+      "-U",
+      "postgres",
+      "-A",
+      "scram-sha-256",
+      `--pwfile=${passwordFile}`,
+      "-E",
+      "UTF8",
+      "--locale=C",
+      "--no-sync",
+    ];
     await promisify(execFile)(join(bin, "initdb"), initdb, { cwd: folder, env: cleanEnvironment(), ...owner });
   } catch (error) {
     rmSync(folder, { recursive: true, force: true });
@@ -185,7 +197,7 @@ async function startServer(bin: string): Promise<TestPostgres> {
     await keeper.stop();
     throw error;
   }
-  return testPostgres(url, keeper.stop);
+  return testPostgres(url, () => keeper.stop());
 }
 
 interface Keeper {
@@ -196,7 +208,7 @@ interface Keeper {
 
 /** The keeper holds the other end of a pipe from this process. However this process ends, the pipe closes, and the keeper cleans up. */
 function keep(order: KeeperOrder): Keeper {
-  const script = fileURLToPath(new URL("postgres-keeper.js", import.meta.url));
+  const script = fileURLToPath(new URL("./postgres-keeper.js", import.meta.url));
   const child = spawn(process.execPath, [script, JSON.stringify(order)], {
     detached: true,
     env: cleanEnvironment(),
@@ -320,5 +332,7 @@ interface PGliteModule {
 }
 
 interface PGliteSocketModule {
-  readonly PGLiteSocketServer: new (options: object) => { start(): Promise<void>; stop(): Promise<void>; getServerConn(): string };
+  readonly PGLiteSocketServer: new (
+    options: object,
+  ) => { start(): Promise<void>; stop(): Promise<void>; getServerConn(): string };
 }

@@ -2,7 +2,12 @@
  * What a guard refuses with. The codes are those of the whole project; test `error.code` rather than the class when two copies of
  * this package may be loaded.
  */
-export type FenceErrorCode = "stale_token" | "resource_missing" | "invalid_argument" | "unknown_outcome" | "incompatible";
+export type FenceErrorCode =
+  | "stale_token"
+  | "resource_missing"
+  | "invalid_argument"
+  | "unknown_outcome"
+  | "incompatible";
 
 export abstract class FenceError extends Error {
   abstract readonly code: FenceErrorCode;
@@ -13,8 +18,8 @@ export abstract class FenceError extends Error {
 /** The resource has accepted a newer token: the presenter's lock is over, whatever it believes. Nothing was changed. */
 export class StaleTokenError extends FenceError {
   override readonly name: string = "StaleTokenError";
-  readonly code: "stale_token" = "stale_token";
-  readonly retryable: false = false;
+  readonly code = "stale_token" as const;
+  readonly retryable = false as const;
   /** The lock's name when the fence bears one, else the row, as `table/key`. */
   readonly resource: string;
   readonly presented: number;
@@ -32,8 +37,8 @@ export class StaleTokenError extends FenceError {
 /** There is no such row, so there is nothing to compare the token with. Nothing was changed. */
 export class ResourceMissingError extends FenceError {
   override readonly name: string = "ResourceMissingError";
-  readonly code: "resource_missing" = "resource_missing";
-  readonly retryable: false = false;
+  readonly code = "resource_missing" as const;
+  readonly retryable = false as const;
   readonly resource: string;
 
   constructor(resource: string, problem: string) {
@@ -45,8 +50,8 @@ export class ResourceMissingError extends FenceError {
 /** A mistake of the caller, found before anything was sent. `argument` is its path, such as `options.table`. */
 export class InvalidArgumentError extends FenceError {
   override readonly name: string = "InvalidArgumentError";
-  readonly code: "invalid_argument" = "invalid_argument";
-  readonly retryable: false = false;
+  readonly code = "invalid_argument" as const;
+  readonly retryable = false as const;
   readonly argument: string;
 
   constructor(argument: string, problem: string) {
@@ -58,7 +63,7 @@ export class InvalidArgumentError extends FenceError {
 /** The connection was lost after the write or the COMMIT was sent and before its answer: it took effect whole, or not at all. */
 export class UnknownOutcomeError extends FenceError {
   override readonly name: string = "UnknownOutcomeError";
-  readonly code: "unknown_outcome" = "unknown_outcome";
+  readonly code = "unknown_outcome" as const;
   /** True for one guarded statement (the same values under the same token do no harm twice), false for a transaction. */
   readonly retryable: boolean;
   readonly resource: string;
@@ -66,7 +71,9 @@ export class UnknownOutcomeError extends FenceError {
   readonly transactionId: string | null;
 
   constructor(resource: string, transactionId: string | null, cause: unknown) {
-    super(`the connection was lost before the database confirmed the write to ${resource}: it may have taken effect`, { cause });
+    super(`the connection was lost before the database confirmed the write to ${resource}: it may have taken effect`, {
+      cause,
+    });
     this.resource = resource;
     this.transactionId = transactionId;
     this.retryable = transactionId === null;
@@ -76,8 +83,8 @@ export class UnknownOutcomeError extends FenceError {
 /** The resource can't be guarded as it stands: a fence that is no token, a key that isn't unique, a trigger in the way. */
 export class IncompatibleResourceError extends FenceError {
   override readonly name: string = "IncompatibleResourceError";
-  readonly code: "incompatible" = "incompatible";
-  readonly retryable: false = false;
+  readonly code = "incompatible" as const;
+  readonly retryable = false as const;
   readonly resource: string;
 
   constructor(resource: string, problem: string) {

@@ -16,7 +16,10 @@ test("a fence comes from a lock handle or is passed on by hand", () => {
   assert.deepEqual(fenceOf(handle), { resource: "doc:42", token: 7 });
   assert.deepEqual(fenceOf(handle.fence("acct:1")), { resource: "acct:1", token: 7 });
   assert.deepEqual(fenceOf({ token: 1 }), { token: 1 });
-  assert.deepEqual(fenceOf({ token: Number.MAX_SAFE_INTEGER, resource: "gpu#3" }), { token: 2 ** 53 - 1, resource: "gpu#3" });
+  assert.deepEqual(fenceOf({ token: Number.MAX_SAFE_INTEGER, resource: "gpu#3" }), {
+    token: 2 ** 53 - 1,
+    resource: "gpu#3",
+  });
   const literal = fenceOf({ token: 5, resource: "x", body: "more" } as FenceSource);
   assert.deepEqual(literal, { token: 5, resource: "x" }, "only the fence is taken over");
 });
@@ -57,7 +60,8 @@ test("what is no fence is refused by name", () => {
   for (const [source, argument] of cases) {
     assert.throws(
       () => fenceOf(source as FenceSource),
-      (error) => error instanceof InvalidArgumentError && error.code === "invalid_argument" && error.argument === argument,
+      (error) =>
+        error instanceof InvalidArgumentError && error.code === "invalid_argument" && error.argument === argument,
       `${argument} of ${String(source)}`,
     );
   }
@@ -66,7 +70,9 @@ test("what is no fence is refused by name", () => {
 test("errors bear their code, their facts, and whether a retry does harm", () => {
   const stale = new StaleTokenError("doc:42", 33, 34);
   assert.ok(stale instanceof FenceError && stale instanceof Error);
-  assert.deepEqual({ ...stale }, { name: "StaleTokenError", code: "stale_token", retryable: false, resource: "doc:42", presented: 33, highest: 34 });
+  const { name, code, retryable, resource, presented, highest } = stale;
+  assert.deepEqual([name, code, retryable], ["StaleTokenError", "stale_token", false]);
+  assert.deepEqual({ resource, presented, highest }, { resource: "doc:42", presented: 33, highest: 34 });
   assert.equal(stale.message, "token 33 for doc:42 is stale: token 34 has been accepted");
 
   const cause = new Error("reset");

@@ -27,7 +27,11 @@ export interface PostgresFences {
    * committed. Rejects with StaleTokenError (the body was not run, nothing was changed), UnknownOutcomeError when the connection
    * was lost during COMMIT, InvalidArgumentError; an error of the body rolls back and comes as it is.
    */
-  transaction<T>(locks: FenceSource | readonly FenceSource[], body: TransactionBody<T>, options?: TransactionOptions): Promise<T>;
+  transaction<T>(
+    locks: FenceSource | readonly FenceSource[],
+    body: TransactionBody<T>,
+    options?: TransactionOptions,
+  ): Promise<T>;
   /**
    * Takes the fence rows inside a transaction of your own; make it the first thing there, and roll back when it rejects.
    * A serialization failure (40001) comes as it is.
@@ -117,7 +121,8 @@ function checkedFences(locks: FenceSource | readonly FenceSource[]): Guarded[] {
   for (const [at, source] of sources.entries()) {
     const argument = isList ? `locks[${at}]` : "lock";
     const { resource, token } = fenceOf(source, argument);
-    if (resource === undefined) throw new InvalidArgumentError(`${argument}.resource`, "is needed: it names the fence row");
+    if (resource === undefined)
+      throw new InvalidArgumentError(`${argument}.resource`, "is needed: it names the fence row");
     if ((tokens.get(resource) ?? token) !== token) {
       throw new InvalidArgumentError(argument, `is a second fence of ${resource} with another token`);
     }

@@ -29,7 +29,12 @@ export interface PostgresGuard {
    * An error of the body rolls back and comes as it is; UnknownOutcomeError when the connection was lost during COMMIT.
    */
   transaction<T>(lock: FenceSource, body: TransactionBody<T>, options?: TransactionOptions): Promise<T>;
-  transaction<T>(lock: FenceSource, id: PostgresKey, body: TransactionBody<T>, options?: TransactionOptions): Promise<T>;
+  transaction<T>(
+    lock: FenceSource,
+    id: PostgresKey,
+    body: TransactionBody<T>,
+    options?: TransactionOptions,
+  ): Promise<T>;
   /**
    * Takes the row's fence inside a transaction of your own; make it the first statement, and roll back when it rejects.
    * A serialization failure (40001) comes as it is.
@@ -74,7 +79,12 @@ class RowGuard implements PostgresGuard {
   }
 
   async read<R extends object = Row>(lock: FenceSource, id: PostgresKey): Promise<R> {
-    return this.#run<R>(lock, id, { text: this.#statements.raise, parameters: [], makesRow: false }, this.#statements.readHeld);
+    return this.#run<R>(
+      lock,
+      id,
+      { text: this.#statements.raise, parameters: [], makesRow: false },
+      this.#statements.readHeld,
+    );
   }
 
   async transaction<T>(
@@ -162,7 +172,10 @@ class RowGuard implements PostgresGuard {
     const found = await client.query(this.#statements.readFence, [guarded.token, id]);
     if (refusalFrom(found, guarded) === "not-newer" || makesRow) return;
     const { table, key } = this.#options;
-    throw new ResourceMissingError(guarded.resource, `no row of ${table} has ${key} = ${id} (guarded by ${guarded.resource})`);
+    throw new ResourceMissingError(
+      guarded.resource,
+      `no row of ${table} has ${key} = ${id} (guarded by ${guarded.resource})`,
+    );
   }
 
   #onlyRow(result: PostgresResult, guarded: Guarded): Row {
@@ -181,7 +194,10 @@ class RowGuard implements PostgresGuard {
 
   #keyFor(fence: Fence): PostgresKey {
     if (fence.resource === undefined) {
-      throw new InvalidArgumentError("lock.resource", "is needed to find the row; or give its key as the second argument");
+      throw new InvalidArgumentError(
+        "lock.resource",
+        "is needed to find the row; or give its key as the second argument",
+      );
     }
     return this.#options.keyFor === undefined ? fence.resource : checkedKey(this.#options.keyFor(fence.resource));
   }
@@ -190,5 +206,8 @@ class RowGuard implements PostgresGuard {
 function checkedKey(id: unknown): PostgresKey {
   if (typeof id === "bigint" || (typeof id === "number" && Number.isSafeInteger(id))) return id;
   if (typeof id === "string" && isWellFormed(id)) return id;
-  throw new InvalidArgumentError("id", `must be a well-formed string, a safe integer or a bigint, not ${described(id)}`);
+  throw new InvalidArgumentError(
+    "id",
+    `must be a well-formed string, a safe integer or a bigint, not ${described(id)}`,
+  );
 }

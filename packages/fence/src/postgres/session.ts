@@ -47,7 +47,12 @@ export class PostgresSession implements PostgresQueryable {
   }
 
   /** A statement that commits: what can't be known to have had no effect is told as such. */
-  async commit(resource: string, transactionId: string | null, text: string, values?: unknown[]): Promise<PostgresResult> {
+  async commit(
+    resource: string,
+    transactionId: string | null,
+    text: string,
+    values?: unknown[],
+  ): Promise<PostgresResult> {
     try {
       return await this.query(text, values);
     } catch (error) {

@@ -30,10 +30,10 @@ export interface TransactionOptions {
 }
 
 /** Takes the fence rows. Resolves with the database's id of the transaction; throws when a token is stale. */
-export type TakeFences = (session: PostgresSession) => Promise<string>;
+type TakeFences = (session: PostgresSession) => Promise<string>;
 
 /** Everything but the body, complete and checked. */
-export interface TransactionPlan {
+interface TransactionPlan {
   readonly resource: string;
   readonly fences: readonly Fence[];
   readonly take: TakeFences;
@@ -60,7 +60,11 @@ export function checkedTransactionOptions(options: TransactionOptions): Pick<Tra
  * BEGIN, fences, body, COMMIT on one connection. From the moment a fence row is taken it is locked: no newer token can be accepted
  * before this transaction has ended, so a token that was good at the start is good at the COMMIT, lock lost meanwhile or not.
  */
-export async function runTransaction<T>(pool: PostgresPool, plan: TransactionPlan, body: TransactionBody<T>): Promise<T> {
+export async function runTransaction<T>(
+  pool: PostgresPool,
+  plan: TransactionPlan,
+  body: TransactionBody<T>,
+): Promise<T> {
   let bodyRuns = 0;
   const countedBody: TransactionBody<T> = (tx) => {
     bodyRuns += 1;
@@ -93,7 +97,8 @@ async function runBody<T>(session: PostgresSession, fences: readonly Fence[], bo
   let isOver = false;
   const tx: PostgresTransaction = {
     async query<R extends object = Row>(text: string, values?: readonly unknown[]): Promise<PostgresResult<R>> {
-      if (isOver) throw new InvalidArgumentError("tx", "was used after its transaction had ended: await every query in the body");
+      if (isOver)
+        throw new InvalidArgumentError("tx", "was used after its transaction had ended: await every query in the body");
       const result = await session.query(text, values === undefined ? undefined : [...values]);
       return result as PostgresResult<R>;
     },
@@ -113,7 +118,10 @@ async function runBody<T>(session: PostgresSession, fences: readonly Fence[], bo
 async function checkSameTransaction(session: PostgresSession, transactionId: string): Promise<void> {
   const { rows } = await session.query("SELECT txid_current_if_assigned()::text AS id");
   if (rows[0]?.["id"] !== transactionId) {
-    throw new InvalidArgumentError("body", "ended the guarded transaction itself (COMMIT or ROLLBACK): what followed was not fenced");
+    throw new InvalidArgumentError(
+      "body",
+      "ended the guarded transaction itself (COMMIT or ROLLBACK): what followed was not fenced",
+    );
   }
 }
 

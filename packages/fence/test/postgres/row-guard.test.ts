@@ -1,7 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { IncompatibleResourceError, ResourceMissingError, StaleTokenError, UnknownOutcomeError } from "../../src/index.js";
+import {
+  IncompatibleResourceError,
+  ResourceMissingError,
+  StaleTokenError,
+  UnknownOutcomeError,
+} from "../../src/index.js";
 import { postgresGuard } from "../../src/postgres.js";
 import type { PostgresGuard, PostgresGuardOptions, PostgresKey, PostgresPool } from "../../src/postgres.js";
 import { FakePool, databaseError } from "./fake-pool.js";
@@ -73,7 +78,10 @@ test("no row changed: the row tells a stale token from a missing resource", asyn
 
 test("the database compares: an int8 that arrives as a string is never compared here", async () => {
   const { documents } = guardOver((_, at) => (at === 1 ? [] : [{ highest: "9", newer: true }]));
-  await assert.rejects(documents.update({ token: 10, resource: "x" }, 1, { body: "x" }), { code: "stale_token", highest: 9 });
+  await assert.rejects(documents.update({ token: 10, resource: "x" }, 1, { body: "x" }), {
+    code: "stale_token",
+    highest: 9,
+  });
 });
 
 test("a row that became writable meanwhile is tried again, a limited number of times", async () => {

@@ -5,9 +5,12 @@ import { hadNoEffect, isSerializationFailure, sqlStateOf } from "../../src/postg
 import { databaseError } from "./fake-pool.js";
 
 test("only what the database answered has an SQLSTATE", () => {
-  for (const code of ["40001", "40P01", "23505", "P0001", "XX000", "HV000"]) assert.equal(sqlStateOf(databaseError(code)), code);
-  for (const code of ["EPIPE", "ECONNRESET", "ENOTFOUND", "stale_token", ""]) assert.equal(sqlStateOf(databaseError(code)), null);
-  for (const other of [null, undefined, "40001", new Error("40001"), { code: 40001 }]) assert.equal(sqlStateOf(other), null);
+  for (const code of ["40001", "40P01", "23505", "P0001", "XX000", "HV000"])
+    assert.equal(sqlStateOf(databaseError(code)), code);
+  for (const code of ["EPIPE", "ECONNRESET", "ENOTFOUND", "stale_token", ""])
+    assert.equal(sqlStateOf(databaseError(code)), null);
+  for (const other of [null, undefined, "40001", new Error("40001"), { code: 40001 }])
+    assert.equal(sqlStateOf(other), null);
 });
 
 test("a statement had no effect only when the database or the driver says so for certain", () => {
@@ -22,5 +25,6 @@ test("a statement had no effect only when the database or the driver says so for
 
 test("serialization failures and deadlocks call for another attempt, nothing else", () => {
   for (const code of ["40001", "40P01"]) assert.equal(isSerializationFailure(databaseError(code)), true);
-  for (const code of ["40002", "40003", "23505", "55P03"]) assert.equal(isSerializationFailure(databaseError(code)), false);
+  for (const code of ["40002", "40003", "23505", "55P03"])
+    assert.equal(isSerializationFailure(databaseError(code)), false);
 });

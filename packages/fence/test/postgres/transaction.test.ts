@@ -16,7 +16,9 @@ const take =
 const sameTransaction = "SELECT txid_current_if_assigned()::text AS id";
 
 /** A database where every token is good, but for what `odd` answers. */
-function goodPool(odd: (statement: Statement, at: number) => ReturnType<Answer> | undefined = () => undefined): FakePool {
+function goodPool(
+  odd: (statement: Statement, at: number) => ReturnType<Answer> | undefined = () => undefined,
+): FakePool {
   return new FakePool((statement, at) => {
     const answer = odd(statement, at);
     if (answer !== undefined) return answer;
@@ -34,7 +36,14 @@ test("the fence comes first, the body runs on the same connection, and its resul
     return "done";
   });
   assert.equal(result, "done");
-  assert.deepEqual(pool.texts, [begin, take, "UPDATE documents SET body = $1", "NOTIFY saved", sameTransaction, "COMMIT"]);
+  assert.deepEqual(pool.texts, [
+    begin,
+    take,
+    "UPDATE documents SET body = $1",
+    "NOTIFY saved",
+    sameTransaction,
+    "COMMIT",
+  ]);
   assert.deepEqual(pool.statements[1]?.values, ["doc:42", 33]);
   assert.deepEqual([pool.releases, pool.listeners.size], [[false], 0]);
 });
@@ -62,7 +71,10 @@ test("a stale token stops before the body", async () => {
   );
   let bodyRuns = 0;
   const late = postgresFences(pool).transaction(lock, () => (bodyRuns += 1));
-  await assert.rejects(late, (error) => error instanceof StaleTokenError && error.highest === 34 && error.presented === 33);
+  await assert.rejects(
+    late,
+    (error) => error instanceof StaleTokenError && error.highest === 34 && error.presented === 33,
+  );
   assert.equal(bodyRuns, 0);
   assert.equal(pool.texts.at(-1), "ROLLBACK");
   assert.deepEqual(pool.releases, [false]);
@@ -70,16 +82,28 @@ test("a stale token stops before the body", async () => {
 
 test("several fences are taken once each, in one order everywhere", async () => {
   const pool = goodPool();
-  const locks = [{ resource: "b", token: 7 }, { resource: "a", token: 7 }, { resource: "Z", token: 9 }, { resource: "b", token: 7 }];
+  const locks = [
+    { resource: "b", token: 7 },
+    { resource: "a", token: 7 },
+    { resource: "Z", token: 9 },
+    { resource: "b", token: 7 },
+  ];
   await postgresFences(pool).transaction(locks, () => 1);
   const taken = pool.statements.filter(({ text }) => text === take).map(({ values }) => values);
-  assert.deepEqual(taken, [["Z", 9], ["a", 7], ["b", 7]]);
+  assert.deepEqual(taken, [
+    ["Z", 9],
+    ["a", 7],
+    ["b", 7],
+  ]);
 });
 
 test("an error of the body rolls back and comes as it is", async () => {
   const pool = goodPool();
   const problem = new Error("no such customer");
-  await assert.rejects(postgresFences(pool).transaction(lock, () => Promise.reject(problem)), problem);
+  await assert.rejects(
+    postgresFences(pool).transaction(lock, () => Promise.reject(problem)),
+    problem,
+  );
   assert.deepEqual(pool.texts, [begin, take, "ROLLBACK"]);
   assert.deepEqual(pool.releases, [false]);
 });
@@ -89,14 +113,28 @@ test("failures before the body are tried again; the body runs again only if its 
   let bodyRuns = 0;
   await postgresFences(atTake).transaction(lock, () => (bodyRuns += 1));
   assert.equal(bodyRuns, 1);
-  assert.deepEqual(atTake.texts, [begin, take, "ROLLBACK", begin, take, "ROLLBACK", begin, take, sameTransaction, "COMMIT"]);
+  assert.deepEqual(atTake.texts, [
+    begin,
+    take,
+    "ROLLBACK",
+    begin,
+    take,
+    "ROLLBACK",
+    begin,
+    take,
+    sameTransaction,
+    "COMMIT",
+  ]);
 
   const failOnce = (): FakePool => {
     let failures = 0;
     return goodPool(({ text }) => (text === "COMMIT" && failures++ === 0 ? databaseError("40001") : undefined));
   };
   bodyRuns = 0;
-  await assert.rejects(postgresFences(failOnce()).transaction(lock, () => (bodyRuns += 1)), { code: "40001" });
+  await assert.rejects(
+    postgresFences(failOnce()).transaction(lock, () => (bodyRuns += 1)),
+    { code: "40001" },
+  );
   assert.equal(bodyRuns, 1);
   bodyRuns = 0;
   await postgresFences(failOnce()).transaction(lock, () => (bodyRuns += 1), { bodyRunsMax: 2 });
@@ -106,15 +144,24 @@ test("failures before the body are tried again; the body runs again only if its 
 test("a connection lost during COMMIT leaves the outcome open; before it, nothing was written", async () => {
   const reset = Object.assign(new Error("read ECONNRESET"), { code: "ECONNRESET" });
   const atCommit = goodPool(({ text }) => (text === "COMMIT" ? reset : undefined));
-  await assert.rejects(postgresFences(atCommit).transaction(lock, () => 1, { bodyRunsMax: 3 }), (error) => {
-    assert.ok(error instanceof UnknownOutcomeError);
-    assert.deepEqual([error.transactionId, error.retryable, error.resource, error.cause], ["815", false, "doc:42", reset]);
-    return true;
-  });
+  await assert.rejects(
+    postgresFences(atCommit).transaction(lock, () => 1, { bodyRunsMax: 3 }),
+    (error) => {
+      assert.ok(error instanceof UnknownOutcomeError);
+      assert.deepEqual(
+        [error.transactionId, error.retryable, error.resource, error.cause],
+        ["815", false, "doc:42", reset],
+      );
+      return true;
+    },
+  );
   assert.deepEqual([atCommit.texts.at(-1), atCommit.releases], ["COMMIT", [true]]);
 
   const inBody = goodPool(({ text }) => (text === "SELECT 1" ? reset : undefined));
-  await assert.rejects(postgresFences(inBody).transaction(lock, (tx) => tx.query("SELECT 1")), reset);
+  await assert.rejects(
+    postgresFences(inBody).transaction(lock, (tx) => tx.query("SELECT 1")),
+    reset,
+  );
   assert.deepEqual([inBody.texts.at(-1), inBody.releases], ["SELECT 1", [true]]);
 });
 
@@ -132,12 +179,21 @@ test("a connection that dies while the body does something else neither ends the
 
 test("a body that ended the transaction itself, or swallowed a failed statement, is not committed over", async () => {
   const other = goodPool(({ text }) => (text === sameTransaction ? [{ id: "816" }] : undefined));
-  await assert.rejects(postgresFences(other).transaction(lock, () => 1), { code: "invalid_argument", argument: "body" });
+  await assert.rejects(
+    postgresFences(other).transaction(lock, () => 1),
+    { code: "invalid_argument", argument: "body" },
+  );
   assert.equal(other.texts.at(-1), "ROLLBACK");
   const none = goodPool(({ text }) => (text === sameTransaction ? [{ id: null }] : undefined));
-  await assert.rejects(postgresFences(none).transaction(lock, () => 1), { argument: "body" });
+  await assert.rejects(
+    postgresFences(none).transaction(lock, () => 1),
+    { argument: "body" },
+  );
   const failed = goodPool(({ text }) => (text === sameTransaction ? databaseError("25P02") : undefined));
-  await assert.rejects(postgresFences(failed).transaction(lock, () => 1), { code: "25P02" });
+  await assert.rejects(
+    postgresFences(failed).transaction(lock, () => 1),
+    { code: "25P02" },
+  );
   assert.equal(failed.texts.at(-1), "ROLLBACK");
 });
 
@@ -145,7 +201,10 @@ test("nothing runs in a transaction that is over", async () => {
   const pool = goodPool();
   let leaked: PostgresTransaction | undefined;
   await postgresFences(pool).transaction(lock, (tx) => (leaked = tx));
-  await assert.rejects(async () => leaked?.query("DELETE FROM documents"), { code: "invalid_argument", argument: "tx" });
+  await assert.rejects(async () => leaked?.query("DELETE FROM documents"), {
+    code: "invalid_argument",
+    argument: "tx",
+  });
   assert.equal(pool.texts.at(-1), "COMMIT");
 });
 
