@@ -41,6 +41,8 @@ const hangingMs = 100;
 const quickDials = 10;
 /** A dying process can accept a connection for a moment before its listener closes. */
 const instantDials = 5;
+/** A link that is lost sooner was none: two nodes that disagree must not dial each other without a pause. */
+const lastingMs = 1_000;
 
 export class Peer {
   readonly id: NodeId;
@@ -51,7 +53,9 @@ export class Peer {
   private readonly outgoing: Readonly<Record<Lane, OutgoingLink>>;
   private readonly incoming = new Map<Lane, IncomingLink>();
   private readonly retries = new Map<Lane, Timer>();
+  /** Dials that failed, or whose link didn't last, since the last link that did. */
   private readonly failures: Record<Lane, number> = { control: 0, data: 0 };
+  private readonly openedAtMs: Record<Lane, number> = { control: 0, data: 0 };
   /** A link broke without a goodbye, and nothing has been heard since: a refused connection now means that the process is gone. */
   private isSuspect = false;
   /** Of the last hello; and of the process that was reported gone, until it is heard again. */
@@ -190,7 +194,7 @@ export class Peer {
   }
 
   private onOpen(lane: Lane, hello: PeerHello): void {
-    this.failures[lane] = 0;
+    this.openedAtMs[lane] = this.clock.monotonicMs();
     this.noteAlive(hello);
     this.isReachable = true;
     this.logger.debug({ peer: this.id, lane }, "peer link open");
@@ -211,15 +215,14 @@ export class Peer {
     this.logger.debug({ peer: this.id, lane, loss, reason: problem }, "peer link lost");
     switch (loss) {
       case "broken":
-        this.onBroken();
+        this.onOutgoingBroken(lane, problem);
         return;
       case "connectionRefused":
         this.onConnectionRefused(lane, problem);
         return;
       case "dialFailed":
         this.failures[lane] += 1;
-        if (this.isSuspect && this.failures[lane] <= instantDials) this.retryIn(lane, this.failures[lane]);
-        else this.retryLater(lane, problem);
+        this.retrySoon(lane, problem);
         return;
       case "helloRefused":
         this.retryIn(lane, 1_000 + this.random.integer(1_000));
@@ -236,10 +239,19 @@ export class Peer {
   /** Whatever broke it, a fresh connection tells a dead process (refused) from a lost link (accepted) and from silence (neither). */
   private onBroken(): void {
     this.isSuspect = true;
-    for (const lane of lanes) {
-      this.failures[lane] = 0;
-      this.dialNow(lane);
-    }
+    for (const lane of lanes) if (this.failures[lane] <= instantDials) this.dialNow(lane);
+  }
+
+  private onOutgoingBroken(lane: Lane, problem: string): void {
+    const hasLasted = this.clock.monotonicMs() - this.openedAtMs[lane] >= lastingMs;
+    this.failures[lane] = hasLasted ? 0 : this.failures[lane] + 1;
+    this.onBroken();
+    if (this.outgoing[lane].isDown) this.retrySoon(lane, problem);
+  }
+
+  private retrySoon(lane: Lane, problem: string): void {
+    if (this.isSuspect && this.failures[lane] <= instantDials) this.retryIn(lane, this.failures[lane]);
+    else this.retryLater(lane, problem);
   }
 
   private onConnectionRefused(lane: Lane, problem: string): void {
