@@ -6,10 +6,11 @@ import { checkDependencies } from "./tidy/dependencies.js";
 import { checkDocuments } from "./tidy/documents.js";
 import { alarmLongFiles, checkFiles } from "./tidy/files.js";
 import { checkPurity } from "./tidy/purity.js";
+import { checkTestFunctions } from "./tidy/test-functions.js";
 import { readTree } from "./tidy/tree.js";
 
 const tree = readTree(path.dirname(path.dirname(fileURLToPath(import.meta.url))));
-const checks = [checkPurity, checkDependencies, checkDeadCode, checkFiles, checkDocuments];
+const checks = [checkPurity, checkDependencies, checkDeadCode, checkFiles, checkTestFunctions, checkDocuments];
 const problems = checks.flatMap((check) => check(tree));
 
 for (const { file, line, text } of alarmLongFiles(tree)) console.log(`alarm: ${file}:${line}: ${text}`);

@@ -80,7 +80,7 @@ function problemWith(name, file, each, declared) {
     if (allowed === undefined) return `${name} may not import ${other}`;
     if (allowed === "types" && !typeOnly) return `${name} may import only types of ${other} (import type)`;
     if (specifier !== outside && other !== "fence") return `${specifier}: only the package's index can be imported`;
-  } else if (isPure && !(/** @type {Record<string, string[]>} */ ((allowedInPure)[name] ?? []).includes(outside))) {
+  } else if (isPure && !(/** @type {Record<string, string[]>} */ (allowedInPure[name] ?? []).includes(outside))) {
     return `${specifier} in a pure package`;
   }
   if (!(outside in declared)) return `${outside} is not among the package's dependencies`;

@@ -70,11 +70,12 @@ function sourcesFor(target) {
 }
 
 const declarators = new Set(["const", "let", "function", "class", "interface", "type", "enum"]);
+const types = new Set(["interface", "type"]);
 
 /**
  * The names that a file declares and exports itself (`export const x`, `export { x }` without a `from`).
  * @param {readonly Token[]} tokens
- * @returns {{ name: string, line: number }[]}
+ * @returns {{ name: string, line: number, isType: boolean }[]}
  */
 export function exportsOf(tokens) {
   const names = [];
@@ -85,7 +86,7 @@ export function exportsOf(tokens) {
     const word = tokens[at];
     if (word !== undefined && declarators.has(word.text) && tokens[at + 1]?.text !== "{") {
       const name = tokens[at + 1]?.text === "*" ? tokens[at + 2] : tokens[at + 1];
-      if (name !== undefined) names.push({ name: name.text, line: name.line });
+      if (name !== undefined) names.push({ name: name.text, line: name.line, isType: types.has(word.text) });
     }
   }
   return names;

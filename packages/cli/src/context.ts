@@ -30,8 +30,18 @@ export function withOutput(command: Command): Command {
 /** For commands that speak to a cluster. */
 export function withCluster(command: Command): Command {
   return withOutput(command)
-    .option("--endpoints <list>", `nodes to speak to, "host:port" with commas (default: HOLDFAST_ENDPOINTS, else ${defaultEndpoints})`)
-    .addOption(durationFlag("--timeout <duration>", "how long the cluster may take to answer", { minMs: 1, maxMs: dayMs }, 10_000));
+    .option(
+      "--endpoints <list>",
+      `nodes to speak to, "host:port" with commas (default: HOLDFAST_ENDPOINTS, else ${defaultEndpoints})`,
+    )
+    .addOption(
+      durationFlag(
+        "--timeout <duration>",
+        "how long the cluster may take to answer",
+        { minMs: 1, maxMs: dayMs },
+        10_000,
+      ),
+    );
 }
 
 export function endpointsFor(options: ClusterOptions, io: Io): string {
@@ -43,7 +53,11 @@ export function connectFor(options: ClusterOptions, io: Io, more: ConnectOptions
 }
 
 /** Connects, runs `body`, closes. */
-export async function withClient<T>(options: ClusterOptions, io: Io, body: (holdfast: Holdfast) => Promise<T>): Promise<T> {
+export async function withClient<T>(
+  options: ClusterOptions,
+  io: Io,
+  body: (holdfast: Holdfast) => Promise<T>,
+): Promise<T> {
   const holdfast = await connectFor(options, io);
   try {
     return await body(holdfast);

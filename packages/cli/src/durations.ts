@@ -48,7 +48,8 @@ export function formatDuration(ms: number): string {
 export function integerOption(min: number, max: number): (text: string) => number {
   return (text) => {
     const value = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN;
-    if (!(value >= min && value <= max)) throw new InvalidArgumentError(`"${text}" is no whole number from ${min} to ${max}`);
+    if (!(value >= min && value <= max))
+      throw new InvalidArgumentError(`"${text}" is no whole number from ${min} to ${max}`);
     return value;
   };
 }

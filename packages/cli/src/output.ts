@@ -6,7 +6,9 @@ export function columns(head: readonly string[], rows: readonly (readonly string
   const isNumeric = head.map((_, column) => rows.every((row) => /^[\d,.]*$/.test(row[column] ?? "")));
   const line = (cells: readonly string[]): string =>
     cells
-      .map((cell, column) => (isNumeric[column] === true ? cell.padStart(widths[column] ?? 0) : cell.padEnd(widths[column] ?? 0)))
+      .map((cell, column) =>
+        isNumeric[column] === true ? cell.padStart(widths[column] ?? 0) : cell.padEnd(widths[column] ?? 0),
+      )
       .join("  ")
       .trimEnd();
   return [head, ...rows].map((row) => `${line(row)}\n`).join("");

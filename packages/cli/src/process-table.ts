@@ -47,7 +47,8 @@ export function readStat(pid: number): ProcessRow | null {
   const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
   const [state, parent, group] = fields;
   const startedAt = fields[19];
-  if (state === "Z" || state === "X" || parent === undefined || group === undefined || startedAt === undefined) return null;
+  if (state === "Z" || state === "X" || parent === undefined || group === undefined || startedAt === undefined)
+    return null;
   return { pid, parent: Number(parent), group: Number(group), startedAt };
 }
 

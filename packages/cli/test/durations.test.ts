@@ -5,9 +5,36 @@ import { formatDuration, integerOption, parseDuration } from "../src/durations.j
 const bounds = { minMs: 0, maxMs: 24 * 3_600_000 };
 
 test("durations: number and unit, whole milliseconds, within bounds", () => {
-  const good = { "500ms": 500, "10s": 10_000, "2m": 120_000, "1h": 3_600_000, "1.5s": 1_500, "0s": 0, "0.001s": 1, "24h": bounds.maxMs };
+  const good = {
+    "500ms": 500,
+    "10s": 10_000,
+    "2m": 120_000,
+    "1h": 3_600_000,
+    "1.5s": 1_500,
+    "0s": 0,
+    "0.001s": 1,
+    "24h": bounds.maxMs,
+  };
   for (const [text, ms] of Object.entries(good)) assert.equal(parseDuration(text, bounds), ms, text);
-  const bad = ["", "10", "s", "-1s", "+1s", "1e3s", "10 s", " 10s", "10s ", "10S", "10d", "NaNs", "Infinitys", "0x10s", "1_0s", ".5s", "1.s"];
+  const bad = [
+    "",
+    "10",
+    "s",
+    "-1s",
+    "+1s",
+    "1e3s",
+    "10 s",
+    " 10s",
+    "10s ",
+    "10S",
+    "10d",
+    "NaNs",
+    "Infinitys",
+    "0x10s",
+    "1_0s",
+    ".5s",
+    "1.s",
+  ];
   for (const text of bad) assert.match(String(parseDuration(text, bounds)), /is no duration; write 500ms/, text);
   assert.equal(parseDuration("0.5ms", bounds), '"0.5ms" is not a whole number of milliseconds');
   assert.equal(parseDuration("25h", bounds), '"25h" is out of bounds: from 0ms to 24h');
@@ -15,7 +42,16 @@ test("durations: number and unit, whole milliseconds, within bounds", () => {
 });
 
 test("durations are printed in the largest unit that keeps them whole", () => {
-  const texts = { 0: "0ms", 1: "1ms", 999: "999ms", 1_000: "1s", 1_500: "1500ms", 90_000: "90s", 120_000: "2m", 3_600_000: "1h" };
+  const texts = {
+    0: "0ms",
+    1: "1ms",
+    999: "999ms",
+    1_000: "1s",
+    1_500: "1500ms",
+    90_000: "90s",
+    120_000: "2m",
+    3_600_000: "1h",
+  };
   for (const [ms, text] of Object.entries(texts)) assert.equal(formatDuration(Number(ms)), text);
 });
 

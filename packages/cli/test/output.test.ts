@@ -4,13 +4,25 @@ import { columns, facts, plain } from "../src/output.js";
 
 test("columns are aligned; numbers to the right", () => {
   assert.equal(
-    columns(["NODE", "TERM", "ROLE"], [["n1", "7", "leader"], ["node2", "12", ""]]),
+    columns(
+      ["NODE", "TERM", "ROLE"],
+      [
+        ["n1", "7", "leader"],
+        ["node2", "12", ""],
+      ],
+    ),
     "NODE   TERM  ROLE\nn1        7  leader\nnode2    12\n",
   );
 });
 
 test("facts stand below each other", () => {
-  assert.equal(facts([["name", "a"], ["token", "7"]]), "name:  a\ntoken: 7\n");
+  assert.equal(
+    facts([
+      ["name", "a"],
+      ["token", "7"],
+    ]),
+    "name:  a\ntoken: 7\n",
+  );
 });
 
 test("names from strangers can't steer the terminal, and show where they end", () => {

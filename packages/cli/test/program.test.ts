@@ -15,7 +15,8 @@ async function run(words: readonly string[], environment = {}): Promise<{ code: 
 }
 
 test("the exit codes are those of the server's table", () => {
-  for (const [name, code] of Object.entries(exitCodes)) assert.equal(code, serverCodes[name as keyof typeof exitCodes].code, name);
+  for (const [name, code] of Object.entries(exitCodes))
+    assert.equal(code, serverCodes[name as keyof typeof exitCodes].code, name);
 });
 
 test("help goes to stdout with 0; no command at all prints it to stderr with 2", async () => {
@@ -42,7 +43,10 @@ test("a wrong command line ends with 2 and one line that names what is wrong", a
     [["lock", "a", "--ttl", "10x", "--", "true"], /'--ttl <duration>' argument '10x' is invalid. "10x" is no duration/],
     [["lock", "a", "--wait", "-1s", "--", "true"], /--wait/],
     [["lock", "a", "--conflict-exit-code", "256", "--", "true"], /--conflict-exit-code.*whole number from 0 to 255/],
-    [["lock", "a", "--ttl", "9s", "--grace", "4s", "--", "true"], /--grace 4s is more than a third of --ttl: at most 3s/],
+    [
+      ["lock", "a", "--ttl", "9s", "--grace", "4s", "--", "true"],
+      /--grace 4s is more than a third of --ttl: at most 3s/,
+    ],
     [["lock", "a"], /write the command to run after --/],
     [["lock", "a", "--"], /write the command to run after --/],
     [["lock", "a", "true"], /write the command to run after --/],
@@ -81,8 +85,18 @@ test("what stands after -- is the command's, whatever it looks like", async () =
 test("no cluster: exit code 1, and unreachable as the code", async () => {
   const [port = 0] = await freePorts(1);
   const environment = { HOLDFAST_ENDPOINTS: `127.0.0.1:${port}` };
-  for (const words of [["ls"], ["show", "a"], ["transfer"], ["release", "a", "--token", "1", "--force"], ["bench"], ["lock", "a", "--", "true"]]) {
-    const { code, out, err } = await run([words[0] ?? "", "--json", "--timeout", "200ms", ...words.slice(1)], environment);
+  for (const words of [
+    ["ls"],
+    ["show", "a"],
+    ["transfer"],
+    ["release", "a", "--token", "1", "--force"],
+    ["bench"],
+    ["lock", "a", "--", "true"],
+  ]) {
+    const { code, out, err } = await run(
+      [words[0] ?? "", "--json", "--timeout", "200ms", ...words.slice(1)],
+      environment,
+    );
     assert.deepEqual([code, out], [1, ""], words.join(" "));
     assert.equal((JSON.parse(err) as { error: { code: string } }).error.code, "unreachable");
   }
@@ -90,7 +104,10 @@ test("no cluster: exit code 1, and unreachable as the code", async () => {
   assert.equal(status.code, 1);
   const document = JSON.parse(status.out) as { leader: string | null; nodes: { endpoint: string; role: string }[] };
   assert.equal(document.leader, null);
-  assert.deepEqual(document.nodes.map(({ endpoint, role }) => [endpoint, role]), [[`127.0.0.1:${port}`, "unreachable"]]);
+  assert.deepEqual(
+    document.nodes.map(({ endpoint, role }) => [endpoint, role]),
+    [[`127.0.0.1:${port}`, "unreachable"]],
+  );
 });
 
 test("node --check: 0 for a good configuration, 2 with all problems of a bad one", () =>
@@ -98,7 +115,11 @@ test("node --check: 0 for a good configuration, 2 with all problems of a bad one
     const file = path.join(folder, "cluster.json");
     const nodes = [{ id: "n1", peer: "127.0.0.1:7201", client: "127.0.0.1:7101" }];
     writeFileSync(file, JSON.stringify({ cluster: "c", nodes }));
-    assert.deepEqual(await run(["node", "--config", file, "--check"]), { code: 0, out: `${file} is good: cluster c, nodes n1\n`, err: "" });
+    assert.deepEqual(await run(["node", "--config", file, "--check"]), {
+      code: 0,
+      out: `${file} is good: cluster c, nodes n1\n`,
+      err: "",
+    });
     const asJson = await run(["node", "--config", file, "--check", "--json"]);
     assert.deepEqual(JSON.parse(asJson.out), { valid: true, cluster: "c", nodes: ["n1"] });
     const other = await run(["node", "--config", file, "--check", "--id", "n2"]);
@@ -106,7 +127,8 @@ test("node --check: 0 for a good configuration, 2 with all problems of a bad one
     writeFileSync(file, JSON.stringify({ nodes: [{ id: "n1", peer: "nowhere", client: "127.0.0.1:7101" }], bogus: 1 }));
     const bad = await run(["node", "--config", file, "--check"]);
     assert.equal(bad.code, 2);
-    for (const place of ["cluster", "nodes[0].peer", "bogus"]) assert.ok(bad.err.includes(place), `${place} in ${bad.err}`);
+    for (const place of ["cluster", "nodes[0].peer", "bogus"])
+      assert.ok(bad.err.includes(place), `${place} in ${bad.err}`);
     const missing = await run(["node", "--config", path.join(folder, "none.json"), "--check"]);
     assert.equal(missing.code, 2);
     assert.match(missing.err, /can't be read/);

@@ -5,6 +5,7 @@ import { checkDeadCode } from "../dead-code.js";
 import { checkDependencies } from "../dependencies.js";
 import { checkDocuments } from "../documents.js";
 import { alarmLongFiles, checkFiles } from "../files.js";
+import { checkTestFunctions } from "../test-functions.js";
 import { checkPurity } from "../purity.js";
 import { Tree } from "../tree.js";
 
@@ -84,14 +85,21 @@ test("dependencies: a pure package uses neither Node nor others' packages; a new
 
 test("dead code: files that nothing reaches, exports that nobody mentions", () => {
   const tree = treeOf({
-    "package.json": '{ "scripts": { "tidy": "node scripts/tidy.js" } }',
+    "package.json": '{ "scripts": { "tidy": "node scripts/tidy.js", "story": "node test/dist/story/story.js" } }',
+    "test/story/story.ts": 'import "./worker.js";',
+    "test/story/worker.ts": "",
     "packages/raft/package.json": manifest({ bin: { raft: "bin/raft.js" } }),
     "packages/raft/bin/raft.js": 'import "../dist/src/main.js";',
     "packages/raft/src/main.ts": 'new Worker(new URL("./worker.js", import.meta.url));',
     "packages/raft/src/worker.ts": "",
     "packages/raft/src/index.ts": 'export * from "./open.js";\nexport { used } from "./half-open.js";',
     "packages/raft/src/open.ts": "export const anything = 1;",
-    "packages/raft/src/half-open.ts": "export const used = 1;\nexport function unused() {}",
+    "packages/raft/src/half-open.ts": [
+      "export const used = 1;",
+      "export function unused(): Signature {}",
+      "export interface Signature {}",
+      "export interface Forgotten {}",
+    ].join("\n"),
     "packages/raft/src/dead.ts": "",
     "packages/raft/test/a.test.ts": 'import "./helper.js";',
     "packages/raft/test/helper.ts": "",
@@ -104,6 +112,7 @@ test("dead code: files that nothing reaches, exports that nobody mentions", () =
     "packages/raft/test/forgotten.ts:1: dead file: no entry, test, script or document reaches it",
     "scripts/nobody.js:1: dead file: no entry, test, script or document reaches it",
     "packages/raft/src/half-open.ts:2: export unused is used by no other file",
+    "packages/raft/src/half-open.ts:4: export Forgotten is used by no other file",
   ]);
 });
 
@@ -119,6 +128,21 @@ test("files: length alarms; .only and notes of work left undone fail", () => {
     "test/a.test.ts:2: work left undone belongs in an issue",
   ]);
   assert.deepEqual(said(alarmLongFiles(tree)), ["test/c.ts:401: 401 lines: more than 400, split it by subject"]);
+});
+
+test("test functions: at most 70 lines, but for describe and suite", () => {
+  const lines = (/** @type {number} */ count) => "  x();\n".repeat(count);
+  const short = `test("short", async () => {\n${lines(68)}});\n`;
+  const tree = treeOf({
+    "test/a.test.ts": `describe("a", { timeout: f(5) }, () => {\n${short}${short}});\n`,
+    "test/b.test.ts": `test("long", { skip: true }, async (t) => {\n${lines(69)}});\nfunction long(a = f(1)): void {\n${lines(69)}}\n`,
+    "test/c.test.ts": `suite("s", () => { test("long", () => {\n${lines(69)}}); });`,
+  });
+  assert.deepEqual(said(checkTestFunctions(tree)), [
+    "test/b.test.ts:1: a function of 71 lines: more than 70",
+    "test/b.test.ts:72: a function of 71 lines: more than 70",
+    "test/c.test.ts:1: a function of 71 lines: more than 70",
+  ]);
 });
 
 test("documents: commands, options, scripts, files and links exist", () => {

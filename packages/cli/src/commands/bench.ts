@@ -24,17 +24,20 @@ export function addBenchCommand(program: Command, context: Context): void {
     .option("--seconds <number>", "how long to measure", integerOption(1, 86_400), 10)
     .option("--locks <number>", "how many locks each client takes in turn", integerOption(1, 1_000_000), 1)
     .option("--connections <number>", "how many connections they share (default: one each)", integerOption(1, 10_000))
-    .addOption(durationFlag("--warmup <duration>", "how long to run before measuring", { minMs: 0, maxMs: dayMs }, 1_000))
+    .addOption(
+      durationFlag("--warmup <duration>", "how long to run before measuring", { minMs: 0, maxMs: dayMs }, 1_000),
+    )
     .action(async (options: BenchCommandOptions) => {
       const { clients, connections = clients, locks, seconds, warmup } = options;
       const stop = new AbortController();
       const onSignal = (): void => stop.abort();
       process.once("SIGINT", onSignal).once("SIGTERM", onSignal);
-      const bench = new Bench(
-        { clients, connections, locks, warmupMs: warmup, measureMs: seconds * 1_000 },
-        () => connectFor(options, context.io),
+      const bench = new Bench({ clients, connections, locks, warmupMs: warmup, measureMs: seconds * 1_000 }, () =>
+        connectFor(options, context.io),
       );
-      const result = await bench.run(stop.signal).finally(() => process.off("SIGINT", onSignal).off("SIGTERM", onSignal));
+      const result = await bench
+        .run(stop.signal)
+        .finally(() => process.off("SIGINT", onSignal).off("SIGTERM", onSignal));
       context.io.out(options.json === true ? json(result) : benchText(result));
       if (result.cycles === 0) context.setExitCode(exitCodes.error);
     });

@@ -42,12 +42,22 @@ export function addLockCommand(program: Command, context: Context): void {
     .usage("[options] <name> -- <command...>")
     .argument("<name>", "the lock")
     .argument("[command...]", "what to run, after --")
-    .addOption(durationFlag("--ttl <duration>", "how long the lock outlives this process", { minMs: 1, maxMs: dayMs }, 10_000))
-    .option("--wait <duration>", "how long to wait for the lock (default: without limit)", durationOption({ minMs: 0, maxMs: 365 * dayMs }))
+    .addOption(
+      durationFlag("--ttl <duration>", "how long the lock outlives this process", { minMs: 1, maxMs: dayMs }, 10_000),
+    )
+    .option(
+      "--wait <duration>",
+      "how long to wait for the lock (default: without limit)",
+      durationOption({ minMs: 0, maxMs: 365 * dayMs }),
+    )
     .option("--no-wait", "give up at once when the lock isn't free")
     .option("--shared", "hold it together with other shared holders")
     .addOption(durationFlag("--lock-delay <duration>", "keep the lock closed for so long if it is lost", upToDay, 0))
-    .option("--grace <duration>", "time between SIGTERM and SIGKILL when it can't be renewed (default: a fifth of --ttl)", durationOption(upToDay))
+    .option(
+      "--grace <duration>",
+      "time between SIGTERM and SIGKILL when it can't be renewed (default: a fifth of --ttl)",
+      durationOption(upToDay),
+    )
     .option("--conflict-exit-code <code>", "when the lock isn't obtained", exitCode, exitCodes.notObtained)
     .option("--lost-exit-code <code>", "when the lock is lost while the command runs", exitCode, exitCodes.lost)
     .action(async (name: string, operands: readonly string[], options: LockOptions, command: Command) => {
@@ -71,12 +81,20 @@ function rootOf(command: Command): Command {
   return command.parent === null ? command : rootOf(command.parent);
 }
 
-async function holdAndRun(name: string, words: readonly [string, ...string[]], options: LockOptions, io: Io): Promise<number> {
+async function holdAndRun(
+  name: string,
+  words: readonly [string, ...string[]],
+  options: LockOptions,
+  io: Io,
+): Promise<number> {
   const graceMs = graceFor(options);
   const relay = new SignalRelay(process);
   let holdfast: Holdfast | null = null;
   try {
-    holdfast = await unlessAborted(connectFor(options, io, { ttlMs: options.ttl, info: infoFor(words[0]) }), relay.waiting);
+    holdfast = await unlessAborted(
+      connectFor(options, io, { ttlMs: options.ttl, info: infoFor(words[0]) }),
+      relay.waiting,
+    );
     const lock = await acquire(holdfast, name, options, relay.waiting);
     const result = await runUnder(lock, { name, words, graceMs }, options, io, relay);
     return await finish(lock, result, options, io);
@@ -90,7 +108,11 @@ function graceFor({ grace, ttl }: LockOptions): number {
   const graceMs = grace ?? Math.round(ttl / 5);
   if (graceMs <= ttl / graceParts) return graceMs;
   const most = formatDuration(Math.floor(ttl / graceParts));
-  throw new CommandFailure("usage", "usage", `--grace ${formatDuration(graceMs)} is more than a third of --ttl: at most ${most}`);
+  throw new CommandFailure(
+    "usage",
+    "usage",
+    `--grace ${formatDuration(graceMs)} is more than a third of --ttl: at most ${most}`,
+  );
 }
 
 /** Who holds it, for people; the command's arguments may hold secrets and stay here. */
@@ -117,7 +139,12 @@ async function acquire(holdfast: Holdfast, name: string, options: LockOptions, s
   const { wait, shared, lockDelay } = options;
   const waitMs = typeof wait === "number" ? wait : wait === false ? 0 : Number.POSITIVE_INFINITY;
   try {
-    return await holdfast.acquire(name, { waitMs, signal, mode: shared === true ? "shared" : "exclusive", lockDelayMs: lockDelay });
+    return await holdfast.acquire(name, {
+      waitMs,
+      signal,
+      mode: shared === true ? "shared" : "exclusive",
+      lockDelayMs: lockDelay,
+    });
   } catch (error) {
     if (!(error instanceof HoldfastError) || !conflicts.has(error.code)) throw error;
     throw new CommandFailure(options.conflictExitCode, error.code, error.message);
@@ -153,7 +180,8 @@ function leaseOf(lock: Lock): Lease {
 /** The exit code, after the lock is given back. */
 async function finish(lock: Lock, result: RunResult, options: LockOptions, io: Io): Promise<number> {
   const name = plain(lock.name);
-  const tell = (code: string, message: string): void => io.err(options.json === true ? json({ error: { code, message } }) : `holdfast: ${message}\n`);
+  const tell = (code: string, message: string): void =>
+    io.err(options.json === true ? json({ error: { code, message } }) : `holdfast: ${message}\n`);
   const released = await lock.release();
   switch (result.kind) {
     case "notStarted":
@@ -167,7 +195,8 @@ async function finish(lock: Lock, result: RunResult, options: LockOptions, io: I
     }
     case "ended":
       // The command ended while the lock was held; that the release went unanswered takes nothing from that.
-      if (released === "already-lost") tell("release_unconfirmed", `the release of ${name} was not confirmed: it is free when its lease ends`);
+      if (released === "already-lost")
+        tell("release_unconfirmed", `the release of ${name} was not confirmed: it is free when its lease ends`);
       return result.code;
   }
 }

@@ -27,11 +27,19 @@ export function addNodeCommand(program: Command, context: Context): void {
     .option("--data <folder>", "where it keeps its data")
     .option("--check", "check the configuration and end: 0 when it is good, 2 with all its problems")
     .option("--bootstrap", "form a cluster in place of a lost one; needs --first-index")
-    .option("--first-index <number>", "where its log begins: above every token of the lost one", integerOption(1, 2 ** 52))
+    .option(
+      "--first-index <number>",
+      "where its log begins: above every token of the lost one",
+      integerOption(1, 2 ** 52),
+    )
     .action(async (options: NodeOptions) => {
       const config = await readConfig(options.config, context.io);
       if (options.id !== undefined && !config.nodes.some((node) => node.id === options.id)) {
-        throw new CommandFailure("usage", "usage", `the configuration has no node "${options.id}"; it has ${idsOf(config)}`);
+        throw new CommandFailure(
+          "usage",
+          "usage",
+          `the configuration has no node "${options.id}"; it has ${idsOf(config)}`,
+        );
       }
       if (options.check === true) sayGood(options, config, context.io);
       else context.setExitCode(await run(options, config));
@@ -52,7 +60,8 @@ export async function readConfig(file: string, io: Io): Promise<Config> {
 async function run(options: NodeOptions, config: Config): Promise<number> {
   const { id, data, bootstrap = false, firstIndex } = options;
   if (id === undefined) throw new CommandFailure("usage", "usage", `--id is missing: one of ${idsOf(config)}`);
-  if (data === undefined) throw new CommandFailure("usage", "usage", "--data is missing: where the node keeps its data");
+  if (data === undefined)
+    throw new CommandFailure("usage", "usage", "--data is missing: where the node keeps its data");
   if (bootstrap !== (firstIndex !== undefined)) {
     throw new CommandFailure("usage", "usage", "--bootstrap and --first-index belong together");
   }

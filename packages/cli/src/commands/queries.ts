@@ -37,8 +37,13 @@ export function listText(locks: readonly LockView[]): string {
 }
 
 export function lockText(name: string, lock: LockView | null): string {
-  if (lock === null) return facts([["name", plain(name)], ["state", "free"]]);
-  const places: [string, string][] = lock.slots > 0 ? [["places", `${lock.holders.length} of ${lock.slots} taken`]] : [];
+  if (lock === null)
+    return facts([
+      ["name", plain(name)],
+      ["state", "free"],
+    ]);
+  const places: [string, string][] =
+    lock.slots > 0 ? [["places", `${lock.holders.length} of ${lock.slots} taken`]] : [];
   const delays = lock.delays.map(({ delayMs, index, slot }): [string, string] => [
     "delayed",
     `${formatDuration(delayMs)} in all, since entry ${index}${slot === null ? "" : `, place ${slot}`}`,
@@ -49,7 +54,10 @@ export function lockText(name: string, lock: LockView | null): string {
     waiter.mode,
     String(waiter.session),
     waiter.reserves ? "yes" : "",
-    waiter.names.filter((other) => other !== lock.name).map(plain).join(","),
+    waiter.names
+      .filter((other) => other !== lock.name)
+      .map(plain)
+      .join(","),
     plain(waiter.info),
   ]);
   return [

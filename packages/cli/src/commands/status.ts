@@ -9,6 +9,9 @@ import { exitCodes } from "../exit-codes.js";
 import type { Io } from "../io.js";
 import { columns, json, plain } from "../output.js";
 
+/** One node that hangs must not hold back the others' word for longer. */
+const nodeTimeoutMs = 3_000;
+
 export function addStatusCommand(program: Command, context: Context): void {
   withCluster(program.command("status"))
     .description("who leads, and how each node is; exit code 1 when nobody leads")
@@ -19,15 +22,37 @@ export function addStatusCommand(program: Command, context: Context): void {
     });
 }
 
-/** A cluster of which no node answers has a status too. */
+/** Asks the nodes that were named; when they know of others, asks all of them. */
 async function reportsFor(options: ClusterOptions, io: Io): Promise<readonly NodeReport[]> {
+  const asked = await askNodes(options, io);
+  const named = new Set(asked.map(({ endpoint }) => endpoint));
+  const known = new Set(asked.flatMap(({ status }) => status?.nodes.map(({ client }) => client) ?? []));
+  if ([...known].every((client) => named.has(client))) return asked;
+  const all = await askNodes({ ...options, endpoints: [...known].join(",") }, io);
+  return mergeReports(asked, all);
+}
+
+/** A cluster of which no node answers has a status too. */
+async function askNodes(options: ClusterOptions, io: Io): Promise<readonly NodeReport[]> {
   try {
-    return await withClient(options, io, (holdfast) => holdfast.status({ timeoutMs: options.timeout }));
+    return await withClient(options, io, (holdfast) =>
+      holdfast.status({ timeoutMs: Math.min(options.timeout, nodeTimeoutMs) }),
+    );
   } catch (error) {
     if (!(error instanceof HoldfastError) || error.code === "invalid_argument") throw error;
     const endpoints = endpointsFor(options, io).split(",");
     return endpoints.map((endpoint) => ({ endpoint: endpoint.trim(), status: null, error }));
   }
+}
+
+/** One report a node: its advertised address may not be reachable from here where the one that was named is. */
+export function mergeReports(asked: readonly NodeReport[], all: readonly NodeReport[]): readonly NodeReport[] {
+  const nodes = [...asked, ...all].flatMap(({ status }) => status?.nodes ?? []);
+  return all.map((report) => {
+    if (report.status !== null) return report;
+    const id = nodes.find(({ client }) => client === report.endpoint)?.id;
+    return asked.find(({ status }) => status !== null && status.id === id) ?? report;
+  });
 }
 
 export interface NodeSummary {
@@ -62,7 +87,9 @@ export function summaryOf(reports: readonly NodeReport[]): StatusSummary {
   const newest = answers.reduce((highest, { term }) => Math.max(highest, term), 0);
   const leader = answers.find(({ role, term }) => role === "leader" && term === newest);
   const known = answers.flatMap(({ nodes }) => nodes);
-  const nodes = reports.map((report) => nodeSummary(report, known.find(({ client }) => client === report.endpoint)?.id ?? null));
+  const nodes = reports.map((report) =>
+    nodeSummary(report, known.find(({ client }) => client === report.endpoint)?.id ?? null),
+  );
   return {
     leader: leader?.id ?? null,
     term: answers.length === 0 ? null : newest,
@@ -96,7 +123,15 @@ export function statusText(status: StatusSummary): string {
   const rows = status.nodes.map((node) => [
     plain(node.id ?? "?"),
     plain(node.role),
-    ...[node.term, node.commitIndex, node.lastApplied, node.lastIndex, node.snapshotIndex, node.sessions, node.locks].map(cell),
+    ...[
+      node.term,
+      node.commitIndex,
+      node.lastApplied,
+      node.lastIndex,
+      node.snapshotIndex,
+      node.sessions,
+      node.locks,
+    ].map(cell),
     node.uptimeMs === null ? "" : formatDuration(Math.floor(node.uptimeMs / 1_000) * 1_000),
     plain(node.endpoint),
   ]);

@@ -11,7 +11,8 @@ export function addTransferCommand(program: Command, context: Context): void {
     .argument("[id]", "the node; without it the most up-to-date one")
     .action(async (id: string | undefined, options: ClusterOptions) => {
       const leader = await withClient(options, context.io, (holdfast) => holdfast.transfer(id));
-      if (leader === null) throw new CommandFailure("error", "no_quorum", "leadership was given up, and no node has taken it yet");
+      if (leader === null)
+        throw new CommandFailure("error", "no_quorum", "leadership was given up, and no node has taken it yet");
       if (options.json === true) context.io.out(json({ leader: leader.id }));
       else context.io.out(`${plain(leader.id)} leads\n`);
     });

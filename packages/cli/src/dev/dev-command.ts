@@ -53,7 +53,10 @@ export async function runDev(options: DevOptions, parts: DevParts): Promise<numb
   mkdirSync(data, { recursive: true });
   const config = options.config === null ? clusterFileIn(data, options.size) : path.resolve(options.config);
   const nodes = await parts.readNodes(config);
-  const runFile = takeRunFile(data, nodes.map((node) => node.client));
+  const runFile = takeRunFile(
+    data,
+    nodes.map((node) => node.client),
+  );
   if (runFile.other !== null) {
     const { pid, endpoints } = runFile.other;
     throw new CommandFailure(

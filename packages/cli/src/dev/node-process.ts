@@ -65,7 +65,9 @@ export class NodeProcess {
 
   /** The last thing it logged as an error, or said at all: for a person to read. */
   lastWords(): string | null {
-    const lines = readTail(this.logFile).split("\n").filter((line) => line.trim() !== "");
+    const lines = readTail(this.logFile)
+      .split("\n")
+      .filter((line) => line.trim() !== "");
     const texts = lines.map(textOf);
     const lastError = texts.findLast((text) => text.isError);
     return (lastError ?? texts.at(-1))?.text ?? null;

@@ -37,12 +37,13 @@ function isTaken(host: string, port: number): Promise<boolean> {
 /** The `holdfast dev` that started this process; null when none did, or the system doesn't say. */
 export function clusterOf(pid: number): number | null {
   const parent = process.platform === "linux" ? (readStat(pid)?.parent ?? null) : null;
-  const words = parent === null ? [] : (orNull(() => readFileSync(`/proc/${parent}/cmdline`, "utf8")) ?? "").split("\0");
+  const words =
+    parent === null ? [] : (orNull(() => readFileSync(`/proc/${parent}/cmdline`, "utf8")) ?? "").split("\0");
   return words.includes("dev") && words.some((word) => /holdfast(\.js)?$/.test(word)) ? parent : null;
 }
 
 /** The process that listens on a TCP port. */
-export function ownerOf(port: number): number | null {
+function ownerOf(port: number): number | null {
   return process.platform === "linux" ? ownerByProc(port) : ownerByLsof(port);
 }
 

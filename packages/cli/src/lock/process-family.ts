@@ -47,7 +47,8 @@ export class ProcessFamily {
     for (const row of rows) if (this.#seen.get(row.pid) === row.startedAt) join(row);
     this.#joinRelatives(rows, members, groups, join);
     if (!looksForMark) return [...members];
-    for (const row of rows) if (!members.has(row.pid) && this.#table.hasVariable(row.pid, this.#options.mark)) join(row);
+    for (const row of rows)
+      if (!members.has(row.pid) && this.#table.hasVariable(row.pid, this.#options.mark)) join(row);
     this.#joinRelatives(rows, members, groups, join);
     return [...members];
   }

@@ -2,13 +2,26 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { HoldfastError } from "@holdfast/client";
 import type { LockView, NodeReport, NodeStatus } from "@holdfast/client";
+import { Latencies } from "../../src/bench/latencies.js";
+import { benchText } from "../../src/commands/bench.js";
 import { listText, lockText } from "../../src/commands/queries.js";
-import { statusText, summaryOf } from "../../src/commands/status.js";
+import { mergeReports, statusText, summaryOf } from "../../src/commands/status.js";
 
 function statusOf(id: string, role: string, term: number, more: Partial<NodeStatus> = {}): NodeReport {
   const nodes = ["n1", "n2", "n3"].map((each, index) => ({ id: each, client: `127.0.0.1:${7101 + index}` }));
   const status: NodeStatus = {
-    ...{ id, role, term, leader: null, commitIndex: 12, lastApplied: 11, lastIndex: 13, snapshotIndex: 0, sessions: 2, locks: 3 },
+    ...{
+      id,
+      role,
+      term,
+      leader: null,
+      commitIndex: 12,
+      lastApplied: 11,
+      lastIndex: 13,
+      snapshotIndex: 0,
+      sessions: 2,
+      locks: 3,
+    },
     ...{ clusterId: "c1", version: "0.1.0", uptimeMs: 61_500.5, nodes, ...more },
   };
   return { endpoint: nodes.find((node) => node.id === id)?.client ?? "", status, error: null };
@@ -52,6 +65,20 @@ test("status: a leader of an older term, cut off from the rest, is not the clust
   assert.equal(summaryOf([...deposed.slice(0, 2), statusOf("n3", "leader", 5)]).leader, "n3");
 });
 
+test("status: an advertised address that can't be reached from here is replaced by the one that was named", () => {
+  const named = { ...statusOf("n1", "leader", 4), endpoint: "localhost:7101" };
+  const all = [silent("127.0.0.1:7101"), statusOf("n2", "follower", 4), silent("127.0.0.1:7103")];
+  const merged = summaryOf(mergeReports([named], all));
+  assert.deepEqual(
+    merged.nodes.map(({ id, endpoint, role }) => [id, endpoint, role]),
+    [
+      ["n1", "localhost:7101", "leader"],
+      ["n2", "127.0.0.1:7102", "follower"],
+      ["n3", "127.0.0.1:7103", "unreachable"],
+    ],
+  );
+});
+
 const held: LockView = {
   ...{ name: "doc:42", mode: "exclusive", slots: 0, waiterCount: 3, delays: [] },
   holders: [{ session: 7, request: 1, token: 19, slot: null, mode: "exclusive", info: "host:1 \u001b[31mred" }],
@@ -60,7 +87,14 @@ const held: LockView = {
 
 test("ls: a line a lock, and a word when there is none", () => {
   assert.equal(listText([]), "no locks\n");
-  const delayed: LockView = { ...held, name: "x", mode: null, holders: [], waiterCount: 0, delays: [{ index: 5, delayMs: 5_000, slot: null }] };
+  const delayed: LockView = {
+    ...held,
+    name: "x",
+    mode: null,
+    holders: [],
+    waiterCount: 0,
+    delays: [{ index: 5, delayMs: 5_000, slot: null }],
+  };
   assert.equal(
     listText([held, delayed]),
     [
@@ -89,6 +123,28 @@ test("show: holders, waiters with what else they wait for, delays; free", () => 
     ].join("\n"),
   );
   assert.equal(lockText("a", null), "name:  a\nstate: free\n");
-  const delayed: LockView = { ...held, mode: null, holders: [], waiters: [], waiterCount: 0, delays: [{ index: 5, delayMs: 5_000, slot: null }] };
+  const delayed: LockView = {
+    ...held,
+    mode: null,
+    holders: [],
+    waiters: [],
+    waiterCount: 0,
+    delays: [{ index: 5, delayMs: 5_000, slot: null }],
+  };
   assert.match(lockText("doc:42", delayed), /delayed: 5s in all, since entry 5\n/);
+});
+
+test("bench: rates, a table of latencies, failures", () => {
+  const latencies = new Latencies();
+  for (const ms of [1, 1, 1, 5]) latencies.add(ms);
+  const all = latencies.summary();
+  const text = benchText({
+    ...{ clients: 2, connections: 1, locks: 1, seconds: 2, cycles: 4, cyclesPerSecond: 2 },
+    ...{ acquire: all, release: all, cycle: all, errors: { no_quorum: 3 } },
+  });
+  const [top, , head, acquire] = text.split("\n");
+  assert.equal(top, "2 clients on 1 connections: 4 cycles in 2.0 s, 2 a second");
+  assert.equal(head, "MS       MEAN   P50   P90   P99  P99.9   MAX");
+  assert.match(acquire ?? "", /^acquire {2}2\.00 {2}1\.0\d {2}5\.00 {2}5\.00 {3}5\.00 {2}5\.00$/);
+  assert.match(text, /^3 cycles failed: no_quorum$/m);
 });

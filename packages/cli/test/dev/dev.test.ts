@@ -25,7 +25,12 @@ interface Run {
 }
 
 /** A cluster of fake nodes on `ports`; `modes` are added to their words. */
-function startDev(data: string, ports: readonly number[], options: Partial<DevOptions> = {}, modes: readonly string[][] = []): Run {
+function startDev(
+  data: string,
+  ports: readonly number[],
+  options: Partial<DevOptions> = {},
+  modes: readonly string[][] = [],
+): Run {
   let output = "";
   let errors = "";
   let stop = (): void => undefined;
@@ -33,7 +38,10 @@ function startDev(data: string, ports: readonly number[], options: Partial<DevOp
   const listens = ports.map((port) => ({ host: "127.0.0.1", port }));
   const parts: DevParts = {
     io: { out: (text) => (output += text), err: (text) => (errors += text), environment: {}, isInteractive: false },
-    readNodes: () => Promise.resolve(ids.map((id, index) => ({ id, client: `127.0.0.1:${ports[index]}`, listens: [listens[index]!] }))),
+    readNodes: () =>
+      Promise.resolve(
+        ids.map((id, index) => ({ id, client: `127.0.0.1:${ports[index]}`, listens: [listens[index]!] })),
+      ),
     findLeader: async () => ((await areListening(ports)) ? "n2" : null),
     wordsFor: (id) => [process.execPath, fakeNode, String(ports[ids.indexOf(id)]), ...(modes[ids.indexOf(id)] ?? [])],
     onStopSignal: (run) => (stop = run),
@@ -43,7 +51,10 @@ function startDev(data: string, ports: readonly number[], options: Partial<DevOp
 }
 
 test("the generated configuration is that of cluster-configs", () => {
-  for (const [size, name] of [[3, "three"], [5, "five"]] as const) {
+  for (const [size, name] of [
+    [3, "three"],
+    [5, "five"],
+  ] as const) {
     const file = new URL(`../../../../../cluster-configs/${name}-node.json`, import.meta.url);
     assert.deepEqual(localCluster(size), JSON.parse(readFileSync(file, "utf8")));
   }
@@ -54,7 +65,8 @@ test("starts the nodes, says where things are and who leads, and stops them", ()
     const ports = await freePorts(3);
     const run = startDev(data, ports);
     await until(() => run.output().includes("Ctrl-C here stops the cluster"), "the leader is told");
-    for (const id of ["n1", "n2", "n3"]) assert.match(run.output(), new RegExp(`log ${path.join(data, id, "node.log")}\n`));
+    for (const id of ["n1", "n2", "n3"])
+      assert.match(run.output(), new RegExp(`log ${path.join(data, id, "node.log")}\n`));
     assert.match(run.output(), /leader: n2 \(after \d+\.\d s\)\n/);
     assert.match(run.output(), new RegExp(`npx holdfast status --endpoints 127.0.0.1:${ports[0]},`));
     assert.match(readFileSync(path.join(data, "n1", "node.log"), "utf8"), /listening/);
@@ -104,7 +116,8 @@ test("a port in the way is named, with the process that has it", onLinux, () =>
     await until(() => run.output().includes("leader"), "it starts once the port is free");
     run.stop();
     assert.equal(await run.result, 0);
-  }));
+  }),
+);
 
 test("a folder keeps its number of nodes", () =>
   inFolder(async (data) => {
@@ -120,15 +133,26 @@ test("a node that ends: which, how, what it said, how to start it again; the oth
     const run = startDev(data, await freePorts(3), {}, [[], ["exit", "74"], []]);
     await until(() => run.errors().includes("--id n2"), "the end is told");
     const log = path.join(data, "n2", "node.log");
-    assert.ok(run.errors().startsWith(`holdfast: node n2 ended with exit code 74: the data directory is damaged (log: ${log})\n`), run.errors());
-    assert.match(run.errors(), /the others go on; start it again with\n {2}npx holdfast node --config '.*cluster\.json' --id n2 --data '/);
+    assert.ok(
+      run
+        .errors()
+        .startsWith(`holdfast: node n2 ended with exit code 74: the data directory is damaged (log: ${log})\n`),
+      run.errors(),
+    );
+    assert.match(
+      run.errors(),
+      /the others go on; start it again with\n {2}npx holdfast node --config '.*cluster\.json' --id n2 --data '/,
+    );
     run.stop();
     assert.equal(await run.result, 0);
   }));
 
 test("when no node is left it ends with 1", () =>
   inFolder(async (data) => {
-    const run = startDev(data, await freePorts(2), {}, [["exit", "2"], ["exit", "74"]]);
+    const run = startDev(data, await freePorts(2), {}, [
+      ["exit", "2"],
+      ["exit", "74"],
+    ]);
     assert.equal(await run.result, 1);
     assert.match(run.errors(), /no majority is left/);
     assert.match(run.errors(), /no node is left\n$/);
@@ -147,7 +171,9 @@ test("nodes end with their parent, though it is killed; the next start finds the
   inFolder(async (data) => {
     const ports = await freePorts(3);
     const program = fileURLToPath(new URL("./parent.js", import.meta.url));
-    const parent = spawn(process.execPath, [program, data, ...ports.map(String)], { stdio: ["ignore", "pipe", "inherit"] });
+    const parent = spawn(process.execPath, [program, data, ...ports.map(String)], {
+      stdio: ["ignore", "pipe", "inherit"],
+    });
     let text = "";
     parent.stdout.on("data", (chunk: Buffer) => (text += chunk.toString()));
     try {
@@ -162,4 +188,5 @@ test("nodes end with their parent, though it is killed; the next start finds the
     await until(() => run.output().includes("leader"), "it starts");
     run.stop();
     assert.equal(await run.result, 0);
-  }));
+  }),
+);

@@ -16,4 +16,6 @@ process.on("SIGTERM", () => {
   if (mode !== "deaf") process.exit(0);
 });
 endWithParent(process.stdin, () => process.kill(process.pid, "SIGTERM"));
-createServer().listen(Number(port), "127.0.0.1", () => console.log(JSON.stringify({ level: "info", msg: "listening" })));
+createServer().listen(Number(port), "127.0.0.1", () =>
+  console.log(JSON.stringify({ level: "info", msg: "listening" })),
+);

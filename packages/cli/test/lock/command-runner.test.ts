@@ -46,7 +46,9 @@ async function pidIn(name: string): Promise<number> {
 }
 
 function isRunning(pid: number): boolean {
-  return processTable().rows().some((row) => row.pid === pid);
+  return processTable()
+    .rows()
+    .some((row) => row.pid === pid);
 }
 
 test("the exit code is passed on, and 128 + n for a signal", async () => {
@@ -65,7 +67,16 @@ test("a command that can't start: 127 not found, 126 not executable", async () =
 });
 
 test("words reach the command as they are", async () => {
-  const words: [string, ...string[]] = ["sh", "-c", 'printf "%s|" "$@" > "$FOLDER/out"', "sh", "--ttl", "a b", "--", "*"];
+  const words: [string, ...string[]] = [
+    "sh",
+    "-c",
+    'printf "%s|" "$@" > "$FOLDER/out"',
+    "sh",
+    "--ttl",
+    "a b",
+    "--",
+    "*",
+  ];
   await runnerOf("", new FakeLease(minuteMs), { words }).run();
   assert.equal(readFileSync(path.join(folder, "out"), "utf8"), "--ttl|a b|--|*|");
 });
@@ -124,7 +135,9 @@ test("a command that is stopped (SIGSTOP) can still end at SIGTERM", async () =>
   assert.ok(performance.now() - startMs < 15_000);
 });
 
-test("members that made groups or sessions of their own, or lost their parents, are stopped too", { skip: process.platform !== "linux" }, async () => {
+test("members that made groups or sessions of their own, or lost their parents, are stopped too", {
+  skip: process.platform !== "linux",
+}, async () => {
   const script = `
     timeout 1000 sh -c 'echo $$ > "$FOLDER/timeout"; exec sleep 1000' &
     setsid sh -c 'echo $$ > "$FOLDER/session"; exec sleep 1000' &
@@ -140,7 +153,10 @@ test("members that made groups or sessions of their own, or lost their parents, 
 
 test("lost by expiry: killed at once; taken by force: the grace to clean up", async () => {
   const script = `trap 'sleep 0.3; echo cleaned > "$FOLDER/$NAME"; exit 0' TERM; echo $$ > "$FOLDER/pid-$NAME"; sleep 1000 & wait`;
-  for (const [reason, mayClean] of [["expired", false], ["forced", true]] as const) {
+  for (const [reason, mayClean] of [
+    ["expired", false],
+    ["forced", true],
+  ] as const) {
     const lease = new FakeLease(minuteMs);
     const runner = runnerOf(`NAME=${reason}; ${script}`, lease, { graceMs: 5_000 });
     const run = runner.run();
@@ -167,7 +183,9 @@ test("signals are passed on to the whole group", async () => {
   await until(() => !isRunning(child), "the child ends too");
 });
 
-test("interactive: the command shares our group; its family is stopped, we and our other children are not", { skip: process.platform !== "linux" }, async () => {
+test("interactive: the command shares our group; its family is stopped, we and our other children are not", {
+  skip: process.platform !== "linux",
+}, async () => {
   const bystander = spawn("sleep", ["1000"], { stdio: "ignore" });
   try {
     const script = `
@@ -178,8 +196,16 @@ test("interactive: the command shares our group; its family is stopped, we and o
     const lease = new FakeLease(minuteMs);
     const run = runnerOf(script, lease, { isInteractive: true }).run();
     const pids = await Promise.all(["orphan", "job", "pid"].map(pidIn));
-    const groups = new Map(processTable().rows().map((row) => [row.pid, row.group]));
-    assert.equal(groups.get(pids[2] ?? 0), groups.get(process.pid), "it shares our group, so that it may read from the terminal");
+    const groups = new Map(
+      processTable()
+        .rows()
+        .map((row) => [row.pid, row.group]),
+    );
+    assert.equal(
+      groups.get(pids[2] ?? 0),
+      groups.get(process.pid),
+      "it shares our group, so that it may read from the terminal",
+    );
     lease.lose("expired");
     assert.deepEqual(await run, { kind: "lost", reason: "expired", survivors: [] });
     assert.deepEqual(pids.map(isRunning), [false, false, false]);
