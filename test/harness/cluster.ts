@@ -203,6 +203,7 @@ export interface NodeState {
   readonly leader: string | null;
   readonly commitIndex: number;
   readonly lastApplied: number;
+  readonly snapshotIndex: number;
 }
 
 /** What a node says of itself at /v1/status, or null when it doesn't answer within a second. */
