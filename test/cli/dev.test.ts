@@ -1,10 +1,11 @@
 /** `holdfast dev` with real nodes, on free ports. */
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { freePorts } from "../harness/cluster.js";
+import { freePorts, holdfastBin } from "../harness/cluster.js";
 import { until } from "../harness/until.js";
 import { CliProcess, isRunning, runCli } from "./cli-process.js";
 
@@ -22,46 +23,46 @@ async function startDev(words: readonly string[]): Promise<{ dev: CliProcess; st
   return { dev, started: JSON.parse(dev.out) as Started };
 }
 
-test("a cluster for the time of one command; its data outlives it", {
-  skip: process.platform !== "linux",
-}, async () => {
+/** A configuration on free ports, and the words that start it; both with spaces in their names. */
+async function prepare(
+  folder: string,
+): Promise<{ readonly words: readonly string[]; readonly clients: readonly string[]; readonly config: string }> {
+  const ports = await freePorts(6);
+  const address = (index: number): string => `127.0.0.1:${ports[index]}`;
+  const nodes = ["n1", "n2", "n3"].map((id, index) => ({ id, client: address(index), peer: address(index + 3) }));
+  const config = join(folder, "my cluster.json");
+  writeFileSync(config, JSON.stringify({ cluster: "dev-test", nodes }));
+  return {
+    words: ["--config", config, "--data", join(folder, "my data")],
+    clients: nodes.map(({ client }) => client),
+    config,
+  };
+}
+
+async function inFolder(body: (folder: string) => Promise<void>): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), "holdfast dev-"));
   try {
-    const ports = await freePorts(6);
-    const address = (index: number): string => `127.0.0.1:${ports[index]}`;
-    const nodes = ["n1", "n2", "n3"].map((id, index) => ({ id, client: address(index), peer: address(index + 3) }));
-    const config = join(folder, "my cluster.json");
-    writeFileSync(config, JSON.stringify({ cluster: "dev-test", nodes }));
-    const words = ["--config", config, "--data", join(folder, "my data")];
+    await body(folder);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+const onLinux = { skip: process.platform !== "linux" };
+
+test("a cluster for the time of one command; its data outlives it", onLinux, () =>
+  inFolder(async (folder) => {
+    const { words, clients } = await prepare(folder);
     const first = await startDev(words);
     const environment = { HOLDFAST_ENDPOINTS: first.started.endpoints.join(",") };
-    assert.deepEqual(
-      first.started.endpoints,
-      nodes.map(({ client }) => client),
-    );
+    assert.deepEqual(first.started.endpoints, clients);
     const before = await runCli(["lock", "a", "--", "sh", "-c", "echo $HOLDFAST_TOKEN"], environment);
     assert.equal(before.code, 0, before.err);
-
-    const second = await runCli(["dev", ...words], {});
-    assert.equal(second.code, 73);
-    assert.match(second.err, new RegExp(`process ${first.dev.pid}, ports ${address(0)}, `));
-    const elsewhere = await runCli(["dev", "--config", config, "--data", join(folder, "other")], {});
-    assert.equal(elsewhere.code, 69);
-    assert.match(
-      elsewhere.err,
-      new RegExp(`ports are in use: ${ports[0]} \\(process ${first.started.nodes[0]?.pid}\\)`),
-    );
-    assert.match(
-      elsewhere.err,
-      new RegExp(`kill ${first.dev.pid}\\)`),
-      "the one to stop is the cluster, not its nodes",
-    );
 
     const victim = first.started.nodes.find(({ id }) => id !== first.started.leader);
     assert.ok(victim !== undefined);
     process.kill(victim.pid, "SIGKILL");
     await until("its end is told", () => first.dev.err.includes(`node ${victim.id} was ended by SIGKILL`));
-
     first.dev.child.kill("SIGKILL");
     await until("the nodes end with their parent", () => !first.started.nodes.some(({ pid }) => isRunning(pid)));
 
@@ -77,7 +78,41 @@ test("a cluster for the time of one command; its data outlives it", {
       again.started.nodes.filter(({ pid }) => isRunning(pid)),
       [],
     );
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
-});
+  }),
+);
+
+test("a second cluster names what is in its way: the folder's, or the ports'", onLinux, () =>
+  inFolder(async (folder) => {
+    const { words, clients, config } = await prepare(folder);
+    const first = await startDev(words);
+    const second = await runCli(["dev", ...words], {});
+    assert.equal(second.code, 73);
+    assert.match(second.err, new RegExp(`process ${first.dev.pid}, ports ${clients[0]}, `));
+    const elsewhere = await runCli(["dev", "--config", config, "--data", join(folder, "other")], {});
+    assert.equal(elsewhere.code, 69);
+    const port = clients[0]?.split(":")[1];
+    assert.match(elsewhere.err, new RegExp(`ports are in use: ${port} \\(process ${first.started.nodes[0]?.pid}\\)`));
+    assert.match(
+      elsewhere.err,
+      new RegExp(`kill ${first.dev.pid}\\)`),
+      "the one to stop is the cluster, not its nodes",
+    );
+    first.dev.child.kill("SIGTERM");
+    assert.equal((await first.dev.ended).code, 0);
+  }),
+);
+
+test("the cluster ends with what started it, npm or a script", onLinux, () =>
+  inFolder(async (folder) => {
+    const { words } = await prepare(folder);
+    const script = spawn("sh", ["-c", '"$@" & wait', "sh", process.execPath, holdfastBin, "dev", "--json", ...words], {
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    let out = "";
+    script.stdout.on("data", (chunk: Buffer) => (out += chunk.toString()));
+    await until("the cluster is up", () => out.endsWith("\n"), 60_000);
+    const { pid, nodes } = JSON.parse(out) as Started;
+    script.kill("SIGKILL");
+    await until("dev and its nodes have ended", () => ![pid, ...nodes.map((node) => node.pid)].some(isRunning));
+  }),
+);

@@ -7,6 +7,7 @@ import type { Context, OutputOptions } from "../context.js";
 import { clusterSizes } from "../dev/cluster-file.js";
 import { nodeWords, runDev } from "../dev/dev-command.js";
 import type { DevNode } from "../dev/dev-command.js";
+import { watchParent } from "../dev/parent-watch.js";
 import type { Io } from "../io.js";
 import { readConfig } from "./node.js";
 import { summaryOf } from "./status.js";
@@ -36,6 +37,7 @@ export function addDevCommand(program: Command, context: Context): void {
           wordsFor: nodeWords,
           onStopSignal: (stop) => {
             for (const name of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(name, stop);
+            watchParent(stop);
           },
         },
       );
