@@ -39,7 +39,7 @@ export function nextDeadlineFor(core: Core): number {
  */
 function reasonToStepDown(core: Core, leader: Leader): string | null {
   const { nowMs } = core;
-  if (core.isDiskOverdue) return `a write has been overdue for ${Math.round(nowMs - core.writes.oldestMs)} ms`;
+  if (core.isDiskOverdue) return `a write has not returned for ${Math.round(nowMs - core.writes.oldestMs)} ms`;
   if (nowMs >= quorumDeadlineFor(core)) return "no quorum was heard for an election timeout";
   if (!core.isVoter && core.commitIndex >= Math.max(leader.noopIndex, core.log.configurationIndex)) {
     return "this node has no vote any more";

@@ -116,9 +116,13 @@ export class Progress {
     this.#waitingSinceMs = nowMs;
   }
 
-  /** Appends in flight may be lost: find anew where the logs agree, from the last index that is known to. */
-  becomeProbe(): void {
-    this.#becomeProbe(indexAfter(this.matchIndex));
+  /**
+   * Appends in flight may be lost: find anew where the logs agree. The question starts no further back than the log's base: only a peer that
+   * says it lacks that needs a snapshot.
+   */
+  becomeProbe(baseIndex: Index): void {
+    const nextIndex = this.state === "probe" ? this.nextIndex : indexAfter(this.matchIndex);
+    this.#becomeProbe(maxIndex(nextIndex, indexAfter(baseIndex)));
   }
 
   becomeSnapshot(snapshot: SnapshotSending): void {

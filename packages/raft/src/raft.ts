@@ -351,7 +351,7 @@ function onPeerGone(core: Core, peer: NodeId): void {
 function onPeerReset(core: Core, id: NodeId): void {
   const peer: Progress | null = core.peerFor(id);
   if (peer === null) return;
-  if (peer.snapshot === null) peer.becomeProbe();
+  if (peer.snapshot === null) peer.becomeProbe(core.log.baseIndex);
   else onPeerResetWhileSending(core, peer.snapshot);
 }
 

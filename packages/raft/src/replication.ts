@@ -35,7 +35,7 @@ export function onPropose(core: Core, proposal: Proposal): void {
 export function areAppendsDue(core: Core, leader: Leader): boolean {
   for (const peer of leader.peers.values()) {
     if (peer.nextAppendFor(core.log.lastIndex) === "none") continue;
-    if (peer.nextIndex > core.log.baseIndex || core.wasHeardLately(peer)) return true;
+    if (!isBehindLog(core, peer) || core.wasHeardLately(peer)) return true;
   }
   return false;
 }
@@ -48,7 +48,11 @@ export function fillAppends(core: Core, leader: Leader): void {
     for (;;) {
       const kind = peer.nextAppendFor(core.log.lastIndex);
       if (kind === "none") break;
-      if (peer.nextIndex <= core.log.baseIndex) {
+      if (peer.state === "replicate" && peer.nextIndex <= core.log.baseIndex) {
+        peer.becomeProbe(core.log.baseIndex);
+        continue;
+      }
+      if (isBehindLog(core, peer)) {
         // A chunk sent to a peer that is down is wasted: wait until it is heard.
         if (core.wasHeardLately(peer)) beginSnapshot(core, peer);
         break;
@@ -81,7 +85,7 @@ export function onAppendRejected(core: Core, peer: Progress, message: MessageOf<
 export function onSnapshotInstalled(core: Core, leader: Leader, peer: Progress, index: Index): void {
   if (index > core.log.lastIndex) return;
   // If the log has been compacted past it meanwhile, the probe turns into the newest snapshot.
-  if (peer.snapshot !== null && index >= peer.snapshot.base.position.index) peer.becomeProbe();
+  if (peer.snapshot !== null && index >= peer.snapshot.base.position.index) peer.becomeProbe(core.log.baseIndex);
   noteMatch(core, leader, peer, index);
 }
 
@@ -89,7 +93,7 @@ export function onSnapshotInstalled(core: Core, leader: Leader, peer: Progress, 
 function noteMatch(core: Core, leader: Leader, peer: Progress, index: Index): void {
   const isNews = peer.onAccepted(index, core.nowMs);
   // Late appends have brought the peer to where the log reaches: the rest of the snapshot isn't needed.
-  if (peer.state === "snapshot" && peer.matchIndex >= core.log.baseIndex) peer.becomeProbe();
+  if (peer.state === "snapshot" && peer.matchIndex >= core.log.baseIndex) peer.becomeProbe(core.log.baseIndex);
   if (isNews) maybeCommit(core, leader);
 }
 
@@ -103,6 +107,11 @@ export function maybeCommit(core: Core, leader: Leader): void {
   if (index <= core.commitIndex || index < leader.noopIndex) return;
   assert(core.log.termAt(index) === core.term, "entries after a leader's first are of its term");
   core.advanceCommit(index);
+}
+
+/** A probe was rejected as far back as the log goes. */
+function isBehindLog(core: Core, peer: Progress): boolean {
+  return peer.state === "probe" && peer.nextIndex <= core.log.baseIndex;
 }
 
 function entriesFor(core: Core, peer: Progress): readonly Entry[] {
