@@ -1,7 +1,24 @@
-/** What clients say (client-messages.ts) as frames: `[[kind, field, ...], ...]`. Fields that a later release adds at the end are ignored. */
+/**
+ * What clients say (client-messages.ts) as frames: `[[kind, field, ...], ...]`. Fields that a later release adds at the
+ * end are ignored.
+ */
 import type { ClientMessage, Query } from "./client-messages.js";
 import { assertNever } from "./assert.js";
-import { badValue, byteString, count, fieldsOf, id, integer, key, listUpTo, mapList, name, nullable, positive, text } from "./fields.js";
+import {
+  badValue,
+  byteString,
+  count,
+  fieldsOf,
+  id,
+  integer,
+  key,
+  listUpTo,
+  mapList,
+  name,
+  nullable,
+  positive,
+  text,
+} from "./fields.js";
 import { decodeFrame, encodeFrame, encodeFrames } from "./frames.js";
 import type { FrameCodec } from "./frames.js";
 import { limits } from "./limits.js";
@@ -27,7 +44,9 @@ const codec: FrameCodec<ClientMessage> = {
   fromFields: messageFrom,
 };
 
-/** Throws a WireError that names the field of a wrong value, or "too_large" when the messages don't fit in one frame. */
+/**
+ * Throws a WireError that names the field of a wrong value, or "too_large" when the messages don't fit in one frame.
+ */
 export function encodeClientFrame(messages: readonly ClientMessage[]): Uint8Array {
   return encodeFrame(messages, codec);
 }
@@ -132,7 +151,8 @@ function messageFrom(value: unknown): ClientMessage {
 
 function payload(value: unknown): Uint8Array {
   const bytes = byteString(value, "payload");
-  if (bytes.length > limits.commandBytesMax) throw new WireError("too_large", "payload", `is longer than ${limits.commandBytesMax} bytes`);
+  if (bytes.length > limits.commandBytesMax)
+    throw new WireError("too_large", "payload", `is longer than ${limits.commandBytesMax} bytes`);
   return bytes;
 }
 

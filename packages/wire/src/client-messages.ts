@@ -1,8 +1,18 @@
 /**
- * What a client and a node say to each other. A frame is one websocket binary message: a msgpack array of messages, each an array
- * that begins with its kind's number. Several messages share a frame; they are handled in order.
+ * What a client and a node say to each other. A frame is one websocket binary message: a msgpack array of messages,
+ * each an array that begins with its kind's number. Several messages share a frame; they are handled in order.
  */
-import type { LockView, LossReason, Outcome, Rejection, RequestNumber, ResumeView, SessionId, SessionView, Token } from "@holdfast/lock";
+import type {
+  LockView,
+  LossReason,
+  Outcome,
+  Rejection,
+  RequestNumber,
+  ResumeView,
+  SessionId,
+  SessionView,
+  Token,
+} from "@holdfast/lock";
 import type { Refusal } from "./refusals.js";
 
 export interface NodeAddress {
@@ -23,11 +33,14 @@ export type ClientMessage =
       readonly info: string;
     }
   /**
-   * openSession, closeSession, acquire, release, cancel or setInfo. `payload` is the encoded command and becomes the log entry's
-   * payload as it is (the gateway decodes and validates it once).
+   * openSession, closeSession, acquire, release, cancel or setInfo. `payload` is the encoded command and becomes the
+   * log entry's payload as it is (the gateway decodes and validates it once).
    */
   | { readonly kind: "command"; readonly payload: Uint8Array }
-  /** Makes this connection the session's. Answered by `resumed` (or refused: session_gone), after own no-op and quorum round. */
+  /**
+   * Makes this connection the session's. Answered by `resumed` (or refused: session_gone), after own no-op and quorum
+   * round.
+   */
   | { readonly kind: "resume"; readonly session: SessionId; readonly key: string }
   | { readonly kind: "keepalive"; readonly session: SessionId; readonly number: number }
   /** Reads, linearizable. `id` is the client's own number for the answer. */
@@ -91,16 +104,33 @@ export type ServerMessage =
   | ({ readonly kind: "resumed" } & ResumeView)
   /** All keepalives up to `number` of this session have renewed it. */
   | { readonly kind: "acknowledged"; readonly session: SessionId; readonly number: number }
-  /** The answer to a session's command, or a later change of it (grant after waiting, loss). `index`: of the entry that decided it. */
-  | { readonly kind: "outcome"; readonly session: SessionId; readonly request: RequestNumber; readonly index: number; readonly outcome: Outcome }
-  | { readonly kind: "rejected"; readonly session: SessionId; readonly request: RequestNumber; readonly rejection: Rejection }
+  /**
+   * The answer to a session's command, or a later change of it (grant after waiting, loss). `index`: of the entry that
+   * decided it.
+   */
+  | {
+      readonly kind: "outcome";
+      readonly session: SessionId;
+      readonly request: RequestNumber;
+      readonly index: number;
+      readonly outcome: Outcome;
+    }
+  | {
+      readonly kind: "rejected";
+      readonly session: SessionId;
+      readonly request: RequestNumber;
+      readonly rejection: Rejection;
+    }
   | { readonly kind: "sessionEnded"; readonly session: SessionId; readonly reason: LossReason | null }
   /** A newer connection resumed the session: this one is its no more. */
   | { readonly kind: "superseded"; readonly session: SessionId }
   | { readonly kind: "answer"; readonly id: number; readonly result: QueryResult }
   | { readonly kind: "forced"; readonly id: number; readonly ended: number; readonly holders: number }
   | { readonly kind: "transferred"; readonly id: number; readonly leader: NodeAddress | null }
-  /** Not from the log: nothing was proposed, or its fate is unknown (`unknown_outcome`). One of the three numbers says what was refused; all null: the frame. */
+  /**
+   * Not from the log: nothing was proposed, or its fate is unknown (`unknown_outcome`). One of the three numbers says
+   * what was refused; all null: the frame.
+   */
   | {
       readonly kind: "refused";
       readonly session: SessionId | null;

@@ -26,8 +26,8 @@ export function checkName(name: unknown, argument: string = "name"): Refusal | n
 }
 
 /**
- * Names of one acquire, in any order: from 1 to 64. To be called before they are sorted and freed of duplicates, so that a list of
- * millions is refused before anything is made of it, and "names[2]" is the caller's third.
+ * Names of one acquire, in any order: from 1 to 64. To be called before they are sorted and freed of duplicates, so
+ * that a list of millions is refused before anything is made of it, and "names[2]" is the caller's third.
  */
 export function checkNames(names: unknown): Refusal | null {
   if (!Array.isArray(names)) return invalid("names", "is no list");
@@ -41,8 +41,8 @@ export function checkNames(names: unknown): Refusal | null {
 }
 
 /**
- * Null when a client may send this command: a known one of the six, with every value in its range (limits.ts). Else the first argument
- * that is wrong. Total: it takes whatever an untyped caller hands over.
+ * Null when a client may send this command: a known one of the six, with every value in its range (limits.ts). Else the
+ * first argument that is wrong. Total: it takes whatever an untyped caller hands over.
  */
 export function checkClientCommand(command: Command): Refusal | null {
   if (typeof command !== "object" || command === null) return invalid("command", "is no command");
@@ -76,7 +76,8 @@ function checkOpenSession(command: Extract<Command, { kind: "openSession" }>): I
   const problem = keyProblem(command.key, limits.keyDigits);
   if (problem !== null) return invalid("key", problem);
   return (
-    checkInteger(command.ttlMs, limits.ttlMsMin, limits.ttlMsMax, "ttlMs") ?? checkText(command.info, 0, limits.infoBytesMax, "info")
+    checkInteger(command.ttlMs, limits.ttlMsMin, limits.ttlMsMax, "ttlMs") ??
+    checkText(command.info, 0, limits.infoBytesMax, "info")
   );
 }
 
@@ -102,7 +103,8 @@ function checkSeen(seen: unknown): InvalidArgument | null {
 /** Sorted by code unit, without duplicates: the caller's library does that after checkNames. */
 function checkOrder(names: readonly string[]): InvalidArgument | null {
   for (let at = 1; at < names.length; at++) {
-    if (!((names[at - 1] as string) < (names[at] as string))) return invalid(`names[${at}]`, "is not sorted, or a duplicate");
+    if (!((names[at - 1] as string) < (names[at] as string)))
+      return invalid(`names[${at}]`, "is not sorted, or a duplicate");
   }
   return null;
 }

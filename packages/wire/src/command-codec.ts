@@ -1,18 +1,21 @@
 /**
- * Commands as log entries carry them: `[kind, field, ...]`, each kind with a fixed number of fields in a fixed order, so that an
- * entry's bytes mean the same on every node. A kind's number and fields never change; a new meaning gets a new number.
+ * Commands as log entries carry them: `[kind, field, ...]`, each kind with a fixed number of fields in a fixed order,
+ * so that an entry's bytes mean the same on every node. A kind's number and fields never change; a new meaning gets a
+ * new number.
  *
- * What is checked here is what the lock machine's types promise, whoever proposed the command. The limits of what clients may ask for
- * are checked once, before the proposal (command-checks.ts): entries that are in the log stay readable when a limit changes.
+ * What is checked here is what the lock machine's types promise, whoever proposed the command. The limits of what
+ * clients may ask for are checked once, before the proposal (command-checks.ts): entries that are in the log stay
+ * readable when a limit changes.
  */
 import type { Command, Mode, RequestNumber, SessionRequest } from "@holdfast/lock";
 import { assertNever } from "./assert.js";
-import { anyText, badValue, count, exactFieldsOf, flag, integer, key, list, positive, wordsOf } from "./fields.js";
+import { anyText, badValue, count, exactFieldsOf, flag, integer, key, list, positive } from "./fields.js";
 import type { Fields } from "./fields.js";
 import { limits } from "./limits.js";
 import { copyOf, pack, unpack } from "./msgpack.js";
 import { encodingProblem } from "./problems.js";
 import { UnknownCommandError, WireError } from "./wire-error.js";
+import { modes } from "./words.js";
 
 const kinds = {
   openSession: 1,
@@ -29,14 +32,12 @@ const kinds = {
   endHold: 12,
 } as const satisfies Record<Command["kind"], number>;
 
-const modes = wordsOf<Mode>({ exclusive: 1, shared: 2, slot: 3 });
-
 /** Kind, session, request, settled, seen. */
 const requestFieldCount = 5;
 
 /**
- * The bytes of a log entry's payload; a copy that holds on to nothing else. Throws a WireError that names the field when a value is
- * not what its type says (a client's user input has passed checkClientCommand before).
+ * The bytes of a log entry's payload; a copy that holds on to nothing else. Throws a WireError that names the field
+ * when a value is not what its type says (a client's user input has passed checkClientCommand before).
  */
 export function encodeCommand(command: Command): Uint8Array {
   const bytes = pack(commandFields(command));
@@ -54,16 +55,31 @@ export function decodeCommand(payload: Uint8Array): Command {
       return acquireFrom(fields);
     case kinds.release:
       exactFieldsOf(fields, requestFieldCount + 2, "release");
-      return { kind: "release", ...requestFrom(fields), of: positive(fields[5], "of"), afterMs: count(fields[6], "afterMs") };
+      return {
+        kind: "release",
+        ...requestFrom(fields),
+        of: positive(fields[5], "of"),
+        afterMs: count(fields[6], "afterMs"),
+      };
     case kinds.cancel:
       exactFieldsOf(fields, requestFieldCount + 1, "cancel");
       return { kind: "cancel", ...requestFrom(fields), of: positive(fields[5], "of") };
     case kinds.setInfo:
       exactFieldsOf(fields, requestFieldCount + 2, "setInfo");
-      return { kind: "setInfo", ...requestFrom(fields), of: positive(fields[5], "of"), info: anyText(fields[6], "info") };
+      return {
+        kind: "setInfo",
+        ...requestFrom(fields),
+        of: positive(fields[5], "of"),
+        info: anyText(fields[6], "info"),
+      };
     case kinds.openSession:
       exactFieldsOf(fields, 4, "openSession");
-      return { kind: "openSession", key: key(fields[1], "key"), ttlMs: positive(fields[2], "ttlMs"), info: anyText(fields[3], "info") };
+      return {
+        kind: "openSession",
+        key: key(fields[1], "key"),
+        ttlMs: positive(fields[2], "ttlMs"),
+        info: anyText(fields[3], "info"),
+      };
     case kinds.closeSession:
       exactFieldsOf(fields, requestFieldCount, "closeSession");
       return { kind: "closeSession", ...requestFrom(fields) };
@@ -80,7 +96,11 @@ function leaderCommandFrom(kind: number, fields: Fields): Command {
       return { kind: "expireSessions", ids: numbers(fields[1], "ids") };
     case kinds.suspectSessions:
       exactFieldsOf(fields, 3, "suspectSessions");
-      return { kind: "suspectSessions", ids: numbers(fields[1], "ids"), eighths: integer(fields[2], 1, limits.eighthsMax, "eighths") };
+      return {
+        kind: "suspectSessions",
+        ids: numbers(fields[1], "ids"),
+        eighths: integer(fields[2], 1, limits.eighthsMax, "eighths"),
+      };
     case kinds.renewSuspects:
       exactFieldsOf(fields, 2, "renewSuspects");
       return { kind: "renewSuspects", ids: numbers(fields[1], "ids") };
@@ -120,13 +140,22 @@ function commandFields(command: Command): unknown[] {
     case "setInfo":
       return [...requestFields(kinds.setInfo, command), positive(command.of, "of"), anyText(command.info, "info")];
     case "openSession":
-      return [kinds.openSession, key(command.key, "key"), positive(command.ttlMs, "ttlMs"), anyText(command.info, "info")];
+      return [
+        kinds.openSession,
+        key(command.key, "key"),
+        positive(command.ttlMs, "ttlMs"),
+        anyText(command.info, "info"),
+      ];
     case "closeSession":
       return requestFields(kinds.closeSession, command);
     case "expireSessions":
       return [kinds.expireSessions, numbers(command.ids, "ids")];
     case "suspectSessions":
-      return [kinds.suspectSessions, numbers(command.ids, "ids"), integer(command.eighths, 1, limits.eighthsMax, "eighths")];
+      return [
+        kinds.suspectSessions,
+        numbers(command.ids, "ids"),
+        integer(command.eighths, 1, limits.eighthsMax, "eighths"),
+      ];
     case "renewSuspects":
       return [kinds.renewSuspects, numbers(command.ids, "ids")];
     case "forceRelease":
@@ -140,7 +169,12 @@ function commandFields(command: Command): unknown[] {
     case "endLockDelay":
       return [kinds.endLockDelay, anyText(command.name, "name"), positive(command.index, "index")];
     case "endHold":
-      return [kinds.endHold, positive(command.session, "session"), positive(command.of, "of"), positive(command.token, "token")];
+      return [
+        kinds.endHold,
+        positive(command.session, "session"),
+        positive(command.of, "of"),
+        positive(command.token, "token"),
+      ];
     default:
       return assertNever(command, "command");
   }
@@ -218,7 +252,8 @@ function sortedNames(value: unknown): readonly string[] {
   for (let at = 0; at < names.length; at++) {
     const problem = encodingProblem(names[at]);
     if (problem !== null) throw badValue(`names[${at}]`, problem);
-    if (at > 0 && !((names[at - 1] as string) < (names[at] as string))) throw badValue(`names[${at}]`, "is not sorted, or a duplicate");
+    if (at > 0 && !((names[at - 1] as string) < (names[at] as string)))
+      throw badValue(`names[${at}]`, "is not sorted, or a duplicate");
   }
   return names;
 }

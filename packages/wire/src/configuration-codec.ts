@@ -1,4 +1,6 @@
-/** Who votes, as a log entry's payload, in a snapshot's base and in `formed`: `[voters, outgoing, learners, removed]`. */
+/**
+ * Who votes, as a log entry's payload, in a snapshot's base and in `formed`: `[voters, outgoing, learners, removed]`.
+ */
 import type { Configuration, Member } from "@holdfast/raft";
 import { exactFieldsOf, id, listUpTo, mapList, text } from "./fields.js";
 import { limits } from "./limits.js";
@@ -30,7 +32,12 @@ function memberList(members: readonly Member[], field: string): unknown[] {
 }
 
 function memberFields(member: Member): string[] {
-  return [id(member.id, "id"), id(member.instance, "instance"), address(member.peer, "peer"), address(member.client, "client")];
+  return [
+    id(member.id, "id"),
+    id(member.instance, "instance"),
+    address(member.peer, "peer"),
+    address(member.client, "client"),
+  ];
 }
 
 function membersFrom(value: unknown, field: string): Member[] {

@@ -25,7 +25,14 @@ function makeTables(): readonly Int32Array[] {
 }
 
 const [t0, t1, t2, t3, t4, t5, t6, t7] = makeTables() as [
-  Int32Array, Int32Array, Int32Array, Int32Array, Int32Array, Int32Array, Int32Array, Int32Array,
+  Int32Array,
+  Int32Array,
+  Int32Array,
+  Int32Array,
+  Int32Array,
+  Int32Array,
+  Int32Array,
+  Int32Array,
 ];
 
 /**

@@ -4,12 +4,12 @@ import { assert } from "./assert.js";
 import { configurationFields, configurationFrom } from "./configuration-codec.js";
 import { crc32c } from "./crc32c.js";
 import { byteString, checksum, count, integer, term, wordsOf } from "./fields.js";
-import type { Fields, Words } from "./fields.js";
+import type { Fields } from "./fields.js";
 import { limits } from "./limits.js";
 import { copyOf, pack, unpack } from "./msgpack.js";
 import { WireError } from "./wire-error.js";
 
-export const entryKinds: Words<EntryKind> = wordsOf<EntryKind>({ noop: 1, command: 2, configuration: 3 });
+const entryKinds = wordsOf<EntryKind>({ noop: 1, command: 2, configuration: 3 });
 
 /** Index and term of 8 bytes each, the previous chain value of 4, the kind of 1; big-endian. Then comes the payload. */
 const chainHeader = new Uint8Array(21);
@@ -47,8 +47,9 @@ export const entryCodec: EntryCodec = {
 const headFieldCount = 4;
 
 /**
- * Entries without gaps, as two values: one flat list `[term, kind, payload's length, chain, term, ...]`, and all payloads as one byte
- * string. An array and a byte string for each entry would cost several times as much on both sides. Indexes follow from the first.
+ * Entries without gaps, as two values: one flat list `[term, kind, payload's length, chain, term, ...]`, and all
+ * payloads as one byte string. An array and a byte string for each entry would cost several times as much on both
+ * sides. Indexes follow from the first.
  */
 export function entryFields(entries: readonly Entry[], first: number): [heads: unknown[], payloads: Uint8Array] {
   const heads = new Array<unknown>(entries.length * headFieldCount);
@@ -79,11 +80,12 @@ function joinPayloads(entries: readonly Entry[], bytes: number): Uint8Array {
 }
 
 /**
- * The entries of such two values; their chain values are the sender's, and unchecked. The payloads are parts of `payloads`, which is a
- * copy made for them: entries that came together are in memory together.
+ * The entries of such two values; their chain values are the sender's, and unchecked. The payloads are parts of
+ * `payloads`, which is a copy made for them: entries that came together are in memory together.
  */
 export function entriesFrom(heads: Fields, payloads: Uint8Array, first: number): Entry[] {
-  if (heads.length % headFieldCount !== 0) throw new WireError("bad_shape", "entries", "ends in the middle of an entry");
+  if (heads.length % headFieldCount !== 0)
+    throw new WireError("bad_shape", "entries", "ends in the middle of an entry");
   const entries = new Array<Entry>(heads.length / headFieldCount);
   count(first + entries.length, "index");
   let begin = 0;

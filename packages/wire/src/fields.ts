@@ -1,6 +1,6 @@
 /**
- * One field of an array on the wire: checked, typed, or refused with its name. Encoders and decoders use the same functions, so that
- * what we write is what we accept.
+ * One field of an array on the wire: checked, typed, or refused with its name. Encoders and decoders use the same
+ * functions, so that what we write is what we accept.
  */
 import type { Index, Position, Term } from "@holdfast/raft";
 import { limits } from "./limits.js";
@@ -15,7 +15,13 @@ export function badValue(field: string, problem: string): WireError {
 
 export function integer(value: unknown, min: number, max: number, field: string): number {
   // The usual case first: a call of integerProblem for each number of a frame would be felt.
-  if (typeof value === "number" && Number.isSafeInteger(value) && value >= min && value <= max && !Object.is(value, -0)) {
+  if (
+    typeof value === "number" &&
+    Number.isSafeInteger(value) &&
+    value >= min &&
+    value <= max &&
+    !Object.is(value, -0)
+  ) {
     return value;
   }
   throw badValue(field, integerProblem(value, min, max) ?? "is no number");
@@ -130,8 +136,8 @@ export function decodePosition(value: unknown, field: string): Position {
 
 /** A closed set of words as numbers on the wire. `numbers` must name every word, by its type. */
 export interface Words<Word extends string> {
-  numberFor(word: Word, field: string): number;
-  wordFor(value: unknown, field: string): Word;
+  readonly numberFor: (word: Word, field: string) => number;
+  readonly wordFor: (value: unknown, field: string) => Word;
 }
 
 export function wordsOf<Word extends string>(numbers: Readonly<Record<Word, number>>): Words<Word> {

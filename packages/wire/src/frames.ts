@@ -7,8 +7,8 @@ import { WireError } from "./wire-error.js";
 export interface FrameCodec<Message> {
   readonly bytesMax: number;
   readonly itemsMax: number;
-  toFields(message: Message): unknown[];
-  fromFields(value: unknown): Message;
+  readonly toFields: (message: Message) => unknown[];
+  readonly fromFields: (value: unknown) => Message;
 }
 
 export function encodeFrame<Message>(messages: readonly Message[], codec: FrameCodec<Message>): Uint8Array {

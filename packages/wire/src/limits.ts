@@ -1,7 +1,7 @@
 /**
  * Every limit, each with its reason, and the sums that tie them together: those are checked when this module loads.
- * Bytes are bytes of UTF-8 or of a frame; durations are milliseconds. An upper bound that entries of the log were checked against
- * may be raised in a later release, and never lowered.
+ * Bytes are bytes of UTF-8 or of a frame; durations are milliseconds. An upper bound that entries of the log were
+ * checked against may be raised in a later release, and never lowered.
  */
 import { assert } from "./assert.js";
 
@@ -31,13 +31,22 @@ export const limits = {
   addressBytesMax: 263,
   /** A session's key: 16 random bytes as lower-case hex digits. */
   keyDigits: 32,
-  /** 3 election timeouts + 500 ms is what a node demands, so no configuration can allow less. The node checks its own minimum. */
+  /**
+   * 3 election timeouts + 500 ms is what a node demands, so no configuration can allow less. The node checks its own
+   * minimum.
+   */
   ttlMsMin: 500,
   /** A dead holder keeps its locks for up to twice this. */
   ttlMsMax: 3_600_000,
-  /** A lock-delay waits for the late writes of a holder that is gone: a minute is beyond any socket's or disk's patience. */
+  /**
+   * A lock-delay waits for the late writes of a holder that is gone: a minute is beyond any socket's or disk's
+   * patience.
+   */
   lockDelayMsMax: 60_000,
-  /** The same as the lock-delay, and no more: nothing ends such a pause early, a wrong value must not close a name for hours. */
+  /**
+   * The same as the lock-delay, and no more: nothing ends such a pause early, a wrong value must not close a name for
+   * hours.
+   */
   afterMsMax: 60_000,
   /** A week. It must fit in one timer (2^31-1 ms) with room to spare; a hold without a limit is 0. */
   maxHoldMsMax: 604_800_000,
@@ -74,7 +83,7 @@ export const limits = {
   clientFrameBytesMax: 1_048_576,
   /** To clients: larger, since what a session holds is told in one message when it is resumed. */
   serverFrameBytesMax: 4_194_304,
-  serverFrameItemsMax: 524_288,
+  serverFrameItemsMax: 1_048_576,
   /** Larger than an append with its overhead, so that several share a frame. */
   peerFrameBytesMax: 8_388_608,
   /** Small enough that a heartbeat behind it is not late on a slow network: 20 ms at 100 Mbit/s. */
@@ -152,7 +161,10 @@ const entryItems = 4;
 const entryOverheadBytes = 3 * numberBytesMax + headerBytesMax;
 
 assert(acquireBytesMax <= limits.commandBytesMax, "the longest acquire fits in a command");
-assert(listBytes(limits.idsPerCommandMax, numberBytesMax) + 64 <= limits.commandBytesMax, "a full expiry fits in a command");
+assert(
+  listBytes(limits.idsPerCommandMax, numberBytesMax) + 64 <= limits.commandBytesMax,
+  "a full expiry fits in a command",
+);
 assert(limits.commandBytesMax * 8 <= limits.clientFrameBytesMax, "several commands fit in a client's frame");
 assert(limits.commandBytesMax <= limits.appendBytesMax, "every command fits in an append");
 assert(configurationBytesMax <= limits.appendBytesMax, "every configuration fits in an append");
@@ -166,19 +178,34 @@ assert(
   limits.snapshotChunkBytes + configurationBytesMax + 64 <= limits.peerFrameBytesMax,
   "a snapshot chunk with its base fits in a peer's frame",
 );
-assert(limits.removedMax + 3 * limits.membersMax * 5 + 64 <= limits.frameItemsMax, "a configuration has few enough items");
-assert(limits.messagesPerFrameMax * 8 + limits.featuresMax <= limits.frameItemsMax, "a full frame of queries has few enough items");
 assert(
-  limits.outcomesPerSessionMax * (limits.namesMax * 4 + 4) <= limits.serverFrameItemsMax,
-  "all holds of a session have few enough items for one frame",
+  limits.removedMax + 3 * limits.membersMax * 5 + 64 <= limits.frameItemsMax,
+  "a configuration has few enough items",
 );
-assert(limits.serverFrameBytesMax * 2 <= limits.clientBufferedBytesMax, "the largest frame doesn't cut its own reader off");
+assert(
+  limits.messagesPerFrameMax * 8 + limits.featuresMax <= limits.frameItemsMax,
+  "a full frame of queries has few enough items",
+);
+assert(
+  2 * limits.outcomesPerSessionMax * (limits.namesMax * 4 + 4) <= limits.serverFrameItemsMax,
+  "all holds of a session, and as many outcomes, have few enough items for one frame",
+);
+assert(
+  limits.serverFrameBytesMax * 2 <= limits.clientBufferedBytesMax,
+  "the largest frame doesn't cut its own reader off",
+);
 assert(limits.clientBufferedBytesSlow < limits.clientBufferedBytesMax, "slow comes before too slow");
 assert(
   limits.appendsInFlightMax * limits.appendBytesMax + limits.peerFrameBytesMax <= limits.peerBufferedBytesMax,
   "a window of appends fits in a peer's socket",
 );
 assert(limits.commandBytesMax < limits.reservedBytesMax, "the reserve holds more than one command");
-assert(limits.committedBytesPerOutputMax < limits.uncommittedBytesMax, "an output is a part of what may be uncommitted");
+assert(
+  limits.committedBytesPerOutputMax < limits.uncommittedBytesMax,
+  "an output is a part of what may be uncommitted",
+);
 assert(limits.ttlMsMin < limits.ttlMsMax && limits.maxHoldMsMax < 2 ** 31, "every duration fits in a timer");
-assert(limits.frameFragmentsMax < limits.clientFrameChunksMax && limits.clientFrameChunksMax < limits.peerFrameChunksMax, "chunks");
+assert(
+  limits.frameFragmentsMax < limits.clientFrameChunksMax && limits.clientFrameChunksMax < limits.peerFrameChunksMax,
+  "chunks",
+);

@@ -10,9 +10,9 @@ interface Msgpack {
   unpack(bytes: Uint8Array, range: { start: number; end: number }): unknown;
 }
 
-// Records off: other msgpack readers fail on them, and stored ones can't be read without their structures. Copies: a decoded payload
-// must not change with, or keep alive, the socket's buffer. 64-bit integers of other languages' clients come as numbers; those beyond
-// the safe integers stay beyond them and are refused with their field.
+// Records off: other msgpack readers fail on them, and stored ones can't be read without their structures. Copies: a
+// decoded payload must not change with, or keep alive, the socket's buffer. 64-bit integers of other languages' clients
+// come as numbers; those beyond the safe integers stay beyond them and are refused with their field.
 const msgpack: Msgpack = new Packr({
   useRecords: false,
   variableMapSize: true,
@@ -20,7 +20,7 @@ const msgpack: Msgpack = new Packr({
   int64AsType: "number",
 });
 
-/** The bytes lie in a buffer shared with other results: for what leaves at once. What stays must be copied (`copyOf`). */
+/** The bytes are a part of a larger buffer, which they keep alive: what stays for long must be copied (`copyOf`). */
 export function pack(value: readonly unknown[]): Uint8Array {
   return msgpack.pack(value);
 }
@@ -36,13 +36,13 @@ export function copyOf(bytes: Uint8Array): Uint8Array {
   return new Uint8Array(bytes);
 }
 
-// Most frames are short, and msgpackr makes a DataView for each array that it sees first: half of the time of a short frame. It keeps
-// that of this one, into which they are copied. Nothing that is decoded points back into it.
+// Most frames are short, and msgpackr makes a DataView for each array that it sees first: half of the time of a short
+// frame. It keeps that of this one, into which they are copied. Nothing that is decoded points back into it.
 const scratch = new Uint8Array(4096);
 
 /**
- * The array in `bytes` from `start` to the end; everything in it is a copy. Throws a WireError on anything but one array within the
- * limits.
+ * The array in `bytes` from `start` to the end; everything in it is a copy. Throws a WireError on anything but one
+ * array within the limits.
  */
 export function unpack(bytes: Uint8Array, start: number, itemsMax: number): unknown[] {
   const end = bytes.length;

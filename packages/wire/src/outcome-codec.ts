@@ -1,11 +1,8 @@
 /** Outcomes and rejections of requests, inside of server messages. A kind's number never changes. */
-import type { Grant, HolderView, LossReason, Mode, Outcome, Rejection } from "@holdfast/lock";
+import type { Grant, HolderView, Outcome, Rejection } from "@holdfast/lock";
 import { assertNever } from "./assert.js";
-import { anyText, badValue, count, fieldsOf, list, mapList, nullable, positive, wordsOf } from "./fields.js";
-import type { Words } from "./fields.js";
-
-export const lossReasons: Words<LossReason> = wordsOf<LossReason>({ expired: 1, forced: 2, max_hold: 3, closed: 4, restored: 5 });
-export const modes: Words<Mode> = wordsOf<Mode>({ exclusive: 1, shared: 2, slot: 3 });
+import { anyText, badValue, count, fieldsOf, list, mapList, nullable, positive } from "./fields.js";
+import { lossReasons, modes } from "./words.js";
 
 const kinds = {
   waiting: 1,
@@ -22,7 +19,10 @@ const kinds = {
   slotsDiffer: 12,
 } as const satisfies Record<Outcome["kind"], number>;
 
-const rejectionKinds = { sessionGone: 1, settled: 2, tooManyRequests: 3 } as const satisfies Record<Rejection["kind"], number>;
+const rejectionKinds = { sessionGone: 1, settled: 2, tooManyRequests: 3 } as const satisfies Record<
+  Rejection["kind"],
+  number
+>;
 
 export function outcomeFields(outcome: Outcome): unknown[] {
   switch (outcome.kind) {
@@ -90,7 +90,10 @@ export function outcomeFrom(value: unknown): Outcome {
 export function rejectionFields(rejection: Rejection): unknown[] {
   switch (rejection.kind) {
     case "sessionGone":
-      return [rejectionKinds.sessionGone, rejection.reason === null ? null : lossReasons.numberFor(rejection.reason, "reason")];
+      return [
+        rejectionKinds.sessionGone,
+        rejection.reason === null ? null : lossReasons.numberFor(rejection.reason, "reason"),
+      ];
     case "settled":
       return [rejectionKinds.settled];
     case "tooManyRequests":
@@ -128,7 +131,11 @@ export function grantsFrom(value: unknown): Grant[] {
 
 function grantFrom(value: unknown): Grant {
   const fields = fieldsOf(value, 3, "grant");
-  return { name: anyText(fields[0], "name"), token: positive(fields[1], "token"), slot: nullable(fields[2], "slot", count) };
+  return {
+    name: anyText(fields[0], "name"),
+    token: positive(fields[1], "token"),
+    slot: nullable(fields[2], "slot", count),
+  };
 }
 
 export function holderFields(holder: HolderView): unknown[] {

@@ -4,7 +4,20 @@ import type { PeerFrame, PeerHello, PeerRefusalCode } from "./peer-messages.js";
 import { assertNever } from "./assert.js";
 import { configurationFields, configurationFrom } from "./configuration-codec.js";
 import { crc32c } from "./crc32c.js";
-import { anyText, count, decodePosition, encodePosition, fieldsOf, id, index, listUpTo, mapList, nullable, term, wordsOf } from "./fields.js";
+import {
+  anyText,
+  count,
+  decodePosition,
+  encodePosition,
+  fieldsOf,
+  id,
+  index,
+  listUpTo,
+  mapList,
+  nullable,
+  term,
+  wordsOf,
+} from "./fields.js";
 import type { Fields } from "./fields.js";
 import { limits } from "./limits.js";
 import { packBehind, unpack } from "./msgpack.js";
@@ -12,7 +25,10 @@ import { raftMessageFields, raftMessageFrom } from "./raft-codec.js";
 import { readChecksum, writeChecksum } from "./checksum.js";
 import { WireError } from "./wire-error.js";
 
-const kinds = { hello: 1, refused: 2, formed: 3, goodbye: 4, raft: 5 } as const satisfies Record<PeerFrame["kind"], number>;
+const kinds = { hello: 1, refused: 2, formed: 3, goodbye: 4, raft: 5 } as const satisfies Record<
+  PeerFrame["kind"],
+  number
+>;
 
 const refusalCodes = wordsOf<PeerRefusalCode>({
   wrong_cluster: 1,
@@ -26,7 +42,9 @@ const refusalCodes = wordsOf<PeerRefusalCode>({
 
 const checksumBytes = 4;
 
-/** Throws a WireError "too_large" when the frame is longer than a peer takes; encodeRaftFrames never makes such ones. */
+/**
+ * Throws a WireError "too_large" when the frame is longer than a peer takes; encodeRaftFrames never makes such ones.
+ */
 export function encodePeerFrame(frame: PeerFrame): Uint8Array {
   const bytes = packBehind(checksumBytes, frameFields(frame));
   if (bytes.length > limits.peerFrameBytesMax) throw tooLarge();
@@ -34,11 +52,14 @@ export function encodePeerFrame(frame: PeerFrame): Uint8Array {
   return bytes;
 }
 
-/** Throws a WireError: "bad_checksum" before anything else is looked at. What is returned shares no memory with `bytes`. */
+/**
+ * Throws a WireError: "bad_checksum" before anything else is looked at. What is returned shares no memory with `bytes`.
+ */
 export function decodePeerFrame(bytes: Uint8Array): PeerFrame {
   if (bytes.length > limits.peerFrameBytesMax) throw tooLarge();
   if (bytes.length <= checksumBytes) throw new WireError("truncated", null, "is shorter than a frame's header");
-  if (readChecksum(bytes, 0) !== crc32c(bytes, 0, checksumBytes)) throw new WireError("bad_checksum", null, "has a wrong checksum");
+  if (readChecksum(bytes, 0) !== crc32c(bytes, 0, checksumBytes))
+    throw new WireError("bad_checksum", null, "has a wrong checksum");
   return frameFrom(unpack(bytes, checksumBytes, limits.frameItemsMax));
 }
 
@@ -89,7 +110,12 @@ function sizeBoundFor(message: Message): { bytes: number; items: number } {
 function frameFields(frame: PeerFrame): unknown[] {
   switch (frame.kind) {
     case "raft":
-      return [kinds.raft, listUpTo(frame.messages, limits.messagesPerFrameMax, "messages").map((message) => raftMessageFields(message as Message))];
+      return [
+        kinds.raft,
+        listUpTo(frame.messages, limits.messagesPerFrameMax, "messages").map((message) =>
+          raftMessageFields(message as Message),
+        ),
+      ];
     case "hello":
       return [
         kinds.hello,
@@ -106,7 +132,12 @@ function frameFields(frame: PeerFrame): unknown[] {
     case "refused":
       return [kinds.refused, refusalCodes.numberFor(frame.code, "code"), anyText(frame.problem, "problem")];
     case "formed":
-      return [kinds.formed, id(frame.clusterId, "clusterId"), index(frame.firstIndex, "firstIndex"), configurationFields(frame.configuration)];
+      return [
+        kinds.formed,
+        id(frame.clusterId, "clusterId"),
+        index(frame.firstIndex, "firstIndex"),
+        configurationFields(frame.configuration),
+      ];
     case "goodbye":
       return [kinds.goodbye];
     default:
@@ -118,7 +149,10 @@ function frameFrom(value: unknown): PeerFrame {
   const fields = fieldsOf(value, 1, "frame");
   switch (fields[0]) {
     case kinds.raft:
-      return { kind: "raft", messages: mapList(listUpTo(fields[1], limits.messagesPerFrameMax, "messages"), "messages", raftMessageFrom) };
+      return {
+        kind: "raft",
+        messages: mapList(listUpTo(fields[1], limits.messagesPerFrameMax, "messages"), "messages", raftMessageFrom),
+      };
     case kinds.hello:
       return helloFrom(fields);
     case kinds.refused:

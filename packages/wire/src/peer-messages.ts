@@ -1,4 +1,7 @@
-/** What nodes say to each other: hello and formation, then the core's messages. Each frame carries a crc32c; a bad one closes the link. */
+/**
+ * What nodes say to each other: hello and formation, then the core's messages. Each frame carries a crc32c; a bad one
+ * closes the link.
+ */
 import type { Configuration, Message, Position } from "@holdfast/raft";
 
 /** First in both directions on a peer link. */
@@ -13,7 +16,10 @@ export interface PeerHello {
   readonly clusterId: string | null;
   /** Number of this process's start: a lower one than known is an old copy of the directory. */
   readonly boot: number;
-  /** The sender's durable term and last log position: lower ones than it promised before are an old copy too. Null before formation. */
+  /**
+   * The sender's durable term and last log position: lower ones than it promised before are an old copy too. Null
+   * before formation.
+   */
   readonly term: number | null;
   readonly last: Position | null;
 }
@@ -31,8 +37,16 @@ export type PeerRefusalCode =
 export type PeerFrame =
   | PeerHello
   | { readonly kind: "refused"; readonly code: PeerRefusalCode; readonly problem: string }
-  /** The first configuration, from whoever made it or is formed already; `firstIndex` is the index of the log's first entry. */
-  | { readonly kind: "formed"; readonly clusterId: string; readonly firstIndex: number; readonly configuration: Configuration }
+  /**
+   * The first configuration, from whoever made it or is formed already; `firstIndex` is the index of the log's first
+   * entry.
+   */
+  | {
+      readonly kind: "formed";
+      readonly clusterId: string;
+      readonly firstIndex: number;
+      readonly configuration: Configuration;
+    }
   /** Said before an orderly close, so that the close is no sign of a death. */
   | { readonly kind: "goodbye" }
   | { readonly kind: "raft"; readonly messages: readonly Message[] };

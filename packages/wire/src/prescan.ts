@@ -1,7 +1,7 @@
 /**
- * Reads a msgpack value without building anything, and refuses what msgpackr would accept but we don't: extensions (they build
- * RegExps, Sets, records), maps, deep or wide nesting, lengths past the end, bytes after the end, text that is no UTF-8.
- * After it, decoding can't fail, and allocates in proportion to the bytes.
+ * Reads a msgpack value without building anything, and refuses what msgpackr would accept but we don't: extensions
+ * (they build RegExps, Sets, records), maps, deep or wide nesting, lengths past the end, bytes after the end, text that
+ * is no UTF-8. After it, decoding can't fail, and allocates in proportion to the bytes.
  */
 import { limits } from "./limits.js";
 import { utf8Problem } from "./utf8.js";
@@ -24,7 +24,13 @@ const countOf = new Uint8Array(256);
 /** Else: how many bytes the count has. */
 const countWidthOf = new Uint8Array(256);
 
-function fill(from: number, to: number, follows: number, count: (step: number) => number, width: (step: number) => number): void {
+function fill(
+  from: number,
+  to: number,
+  follows: number,
+  count: (step: number) => number,
+  width: (step: number) => number,
+): void {
   for (let byte = from; byte <= to; byte++) {
     stateOf[byte] = follows;
     countOf[byte] = count(byte - from);
@@ -63,8 +69,8 @@ function truncated(): WireError {
 const missing = new Int32Array(limits.frameDepthMax + 1);
 
 /**
- * Throws a WireError unless the bytes from `start` to `end` are exactly one msgpack value that the wire allows, with at most `itemsMax`
- * values in all.
+ * Throws a WireError unless the bytes from `start` to `end` are exactly one msgpack value that the wire allows, with at
+ * most `itemsMax` values in all.
  */
 export function prescan(bytes: Uint8Array, start: number, end: number, itemsMax: number): void {
   let at = start;
@@ -82,7 +88,8 @@ export function prescan(bytes: Uint8Array, start: number, end: number, itemsMax:
       if (width > end - at) throw truncated();
       for (const countEnd = at + width; at < countEnd; at++) count = count * 256 + (bytes[at] as number);
     }
-    // A value has at least one byte: a count of values that can't be true is refused here too, before anything is made of it.
+    // A value has at least one byte: a count of values that can't be true is refused here too, before anything is made
+    // of it.
     if (count > end - at) throw truncated();
     switch (stateOf[byte]) {
       case state.skip:

@@ -1,4 +1,7 @@
-/** What is wrong with a value, as a short sentence to follow its name; null when nothing is. Nothing here quotes the value. */
+/**
+ * What is wrong with a value, as a short sentence to follow its name; null when nothing is. Nothing here quotes the
+ * value.
+ */
 
 export function integerProblem(value: unknown, min: number, max: number): string | null {
   if (typeof value !== "number") return "is no number";
@@ -10,9 +13,9 @@ export function integerProblem(value: unknown, min: number, max: number): string
 }
 
 /**
- * A text that people may see in a terminal: well-formed, no control character (Unicode category Cc: U+0000 to U+001F and U+007F to
- * U+009F), no byte order mark at its front (see utf8.ts), from `bytesMin` to `bytesMax` bytes of UTF-8. Everything else is allowed;
- * texts are compared code unit by code unit, without normalisation.
+ * A text that people may see in a terminal: well-formed, no control character (Unicode category Cc: U+0000 to U+001F
+ * and U+007F to U+009F), no byte order mark at its front (see utf8.ts), from `bytesMin` to `bytesMax` bytes of UTF-8.
+ * Everything else is allowed; texts are compared code unit by code unit, without normalisation.
  */
 export function textProblem(value: unknown, bytesMin: number, bytesMax: number): string | null {
   if (typeof value !== "string") return "is no text";

@@ -1,9 +1,22 @@
-/** Messages between consensus cores, inside of peer frames: `[kind, term, field, ...]`. A kind's number never changes. */
+/**
+ * Messages between consensus cores, inside of peer frames: `[kind, term, field, ...]`. A kind's number never changes.
+ */
 import type { Entry, LogBase, Message } from "@holdfast/raft";
 import { assertNever } from "./assert.js";
 import { configurationFields, configurationFrom } from "./configuration-codec.js";
 import { entriesFrom, entryFields } from "./entry-codec.js";
-import { byteString, checksum, count, decodePosition, encodePosition, fieldsOf, flag, index, listUpTo, term } from "./fields.js";
+import {
+  byteString,
+  checksum,
+  count,
+  decodePosition,
+  encodePosition,
+  fieldsOf,
+  flag,
+  index,
+  listUpTo,
+  term,
+} from "./fields.js";
 import type { Fields } from "./fields.js";
 import { limits } from "./limits.js";
 import { WireError } from "./wire-error.js";
@@ -36,16 +49,29 @@ export function raftMessageFields(message: Message): unknown[] {
         index(message.previous.index, "previous"),
         checksum(message.previousChain, "previousChain"),
         index(message.commitIndex, "commitIndex"),
-        ...entryFields(listUpTo(message.entries, limits.appendEntriesMax, "entries") as readonly Entry[], message.previous.index + 1),
+        ...entryFields(
+          listUpTo(message.entries, limits.appendEntriesMax, "entries") as readonly Entry[],
+          message.previous.index + 1,
+        ),
       ];
     case "appendAccepted":
       return [kinds.appendAccepted, term(message.term), index(message.matchIndex, "matchIndex")];
     case "heartbeat":
-      return [kinds.heartbeat, term(message.term), index(message.commitIndex, "commitIndex"), count(message.round, "round")];
+      return [
+        kinds.heartbeat,
+        term(message.term),
+        index(message.commitIndex, "commitIndex"),
+        count(message.round, "round"),
+      ];
     case "heartbeatAnswer":
       return [kinds.heartbeatAnswer, term(message.term), count(message.round, "round")];
     case "appendRejected":
-      return [kinds.appendRejected, term(message.term), index(message.rejected, "rejected"), encodePosition(message.hint, "hint")];
+      return [
+        kinds.appendRejected,
+        term(message.term),
+        index(message.rejected, "rejected"),
+        encodePosition(message.hint, "hint"),
+      ];
     case "preVote":
       return [kinds.preVote, term(message.term), encodePosition(message.last, "last")];
     case "preVoteAnswer":
@@ -162,7 +188,11 @@ function snapshotMessageFrom(fields: Fields): Message {
 }
 
 export function baseFields(base: LogBase): unknown[] {
-  return [encodePosition(base.position, "position"), checksum(base.chain, "chain"), configurationFields(base.configuration)];
+  return [
+    encodePosition(base.position, "position"),
+    checksum(base.chain, "chain"),
+    configurationFields(base.configuration),
+  ];
 }
 
 export function baseFrom(value: unknown): LogBase {

@@ -1,4 +1,7 @@
-/** What nodes say to clients (client-messages.ts) as frames: `[[kind, field, ...], ...]`. Fields that a later release adds are ignored. */
+/**
+ * What nodes say to clients (client-messages.ts) as frames: `[[kind, field, ...], ...]`. Fields that a later release
+ * adds are ignored.
+ */
 import type { ServerMessage } from "./client-messages.js";
 import type { Refusal } from "./refusals.js";
 import { assertNever } from "./assert.js";
@@ -7,9 +10,19 @@ import type { Fields } from "./fields.js";
 import { decodeFrame, encodeFrame, encodeFrames } from "./frames.js";
 import type { FrameCodec } from "./frames.js";
 import { limits } from "./limits.js";
-import { lossReasons, outcomeFields, outcomeFrom, rejectionFields, rejectionFrom } from "./outcome-codec.js";
-import { addressesFrom, addressFields, addressFrom, addressOrNull, resultFields, resultFrom, resumeFields, resumeFrom } from "./view-codec.js";
+import { outcomeFields, outcomeFrom, rejectionFields, rejectionFrom } from "./outcome-codec.js";
+import {
+  addressesFrom,
+  addressFields,
+  addressFrom,
+  addressOrNull,
+  resultFields,
+  resultFrom,
+  resumeFields,
+  resumeFrom,
+} from "./view-codec.js";
 import { WireError } from "./wire-error.js";
+import { lossReasons } from "./words.js";
 
 const kinds = {
   welcome: 1,
@@ -50,7 +63,9 @@ export function encodeServerFrame(messages: readonly ServerMessage[]): Uint8Arra
   return encodeFrame(messages, codec);
 }
 
-/** As many frames as the messages need, in their order. Throws a WireError "too_large" when a single one doesn't fit. */
+/**
+ * As many frames as the messages need, in their order. Throws a WireError "too_large" when a single one doesn't fit.
+ */
 export function encodeServerFrames(messages: readonly ServerMessage[]): Uint8Array[] {
   return encodeFrames(messages, codec);
 }
@@ -101,7 +116,12 @@ function messageFields(message: ServerMessage): unknown[] {
     case "leader":
       return [kinds.leader, addressOrNull(message.leader)];
     case "sessionOpened":
-      return [kinds.sessionOpened, key(message.key, "key"), positive(message.session, "session"), positive(message.ttlMs, "ttlMs")];
+      return [
+        kinds.sessionOpened,
+        key(message.key, "key"),
+        positive(message.session, "session"),
+        positive(message.ttlMs, "ttlMs"),
+      ];
     case "resumed":
       return [kinds.resumed, ...resumeFields(message)];
     case "sessionEnded":
@@ -254,7 +274,11 @@ function refusalFrom(value: unknown): Refusal {
     case refusalKinds.session_gone:
       return { code: "session_gone", reason: nullable(fields[1], "reason", anyText) };
     case refusalKinds.invalid_argument:
-      return { code: "invalid_argument", argument: anyText(fields[1], "argument"), problem: anyText(fields[2], "problem") };
+      return {
+        code: "invalid_argument",
+        argument: anyText(fields[1], "argument"),
+        problem: anyText(fields[2], "problem"),
+      };
     case refusalKinds.incompatible:
       return { code: "incompatible", problem: anyText(fields[1], "problem") };
     case refusalKinds.unauthorized:

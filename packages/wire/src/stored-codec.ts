@@ -1,7 +1,8 @@
 /**
- * What is stored: blocks of entries, the hard state, a log's base, pieces of a snapshot. Each value is a format version of one byte, a
- * crc32c of 4 bytes over the rest, and one msgpack array. LevelDB hands out damaged values without an error, so every value vouches
- * for itself; that all values are there is for the chain and the batch numbers to say (@holdfast/storage).
+ * What is stored: blocks of entries, the hard state, a log's base, pieces of a snapshot. Each value is a format version
+ * of one byte, a crc32c of 4 bytes over the rest, and one msgpack array. LevelDB hands out damaged values without an
+ * error, so every value vouches for itself; that all values are there is for the chain and the batch numbers to say
+ * (@holdfast/storage).
  */
 import type { Entry, HardState, LogBase, Term } from "@holdfast/raft";
 import { assert } from "./assert.js";
@@ -29,13 +30,15 @@ function seal(body: readonly unknown[]): Uint8Array {
 function unseal(bytes: Uint8Array): unknown[] {
   if (bytes.length <= bodyAt) throw new WireError("truncated", null, "is shorter than its header");
   const version = bytes[0] as number;
-  if (version > limits.formatVersion) throw new WireError("newer_format", null, `has format ${version}, and ${limits.formatVersion} is known`);
+  if (version > limits.formatVersion)
+    throw new WireError("newer_format", null, `has format ${version}, and ${limits.formatVersion} is known`);
   if (version === 0) throw new WireError("bad_shape", null, "has no format version");
-  if (readChecksum(bytes, checksumAt) !== crc32c(bytes, 0, bodyAt)) throw new WireError("bad_checksum", null, "has a wrong checksum");
+  if (readChecksum(bytes, checksumAt) !== crc32c(bytes, 0, bodyAt))
+    throw new WireError("bad_checksum", null, "has a wrong checksum");
   return unpack(bytes, bodyAt, bytes.length);
 }
 
-/** A block: at least one entry, without gaps. The bytes lie in shared memory: write or copy them at once. */
+/** A block: at least one entry, without gaps. The bytes are part of a larger buffer. */
 export function encodeEntries(entries: readonly Entry[]): Uint8Array {
   const first = entries[0];
   assert(first !== undefined, "a block has an entry");
@@ -68,8 +71,9 @@ export function decodeBase(bytes: Uint8Array): LogBase {
 }
 
 /**
- * A piece of a snapshot of the lock machine: arrays, safe integers, texts, booleans and null, up to 16 arrays deep. Throws a WireError
- * on anything else, so that no snapshot is stored that can't be read back. The bytes lie in shared memory: write or copy them at once.
+ * A piece of a snapshot of the lock machine: arrays, safe integers, texts, booleans and null, up to 16 arrays deep.
+ * Throws a WireError on anything else, so that no snapshot is stored that can't be read back. The bytes are part of a
+ * larger buffer.
  */
 export function encodeSnapshotPiece(piece: readonly unknown[]): Uint8Array {
   checkPiece(piece, 1);
@@ -88,7 +92,8 @@ function checkPiece(values: readonly unknown[], depth: number): void {
   for (const value of values) {
     switch (typeof value) {
       case "number":
-        if (!Number.isSafeInteger(value) || Object.is(value, -0)) throw badValue("piece", "has a number that is no safe integer");
+        if (!Number.isSafeInteger(value) || Object.is(value, -0))
+          throw badValue("piece", "has a number that is no safe integer");
         break;
       case "string": {
         const problem = encodingProblem(value);
@@ -99,8 +104,8 @@ function checkPiece(values: readonly unknown[], depth: number): void {
         break;
       default:
         if (Array.isArray(value)) checkPiece(value, depth + 1);
-        else if (value !== null) throw badValue("piece", "has a value that is neither array, number, text, boolean nor null");
+        else if (value !== null)
+          throw badValue("piece", "has a value that is neither array, number, text, boolean nor null");
     }
   }
 }
-

@@ -1,11 +1,14 @@
-/** UTF-8 without TextEncoder: this package runs where there is none, and must refuse what is malformed rather than replace it. */
+/**
+ * UTF-8 without TextEncoder: this package runs where there is none, and must refuse what is malformed rather than
+ * replace it.
+ */
 
 const notUtf8 = "has text that is no UTF-8";
 
 /**
- * Null when the bytes from `start` to `end` are UTF-8: no overlong form, no surrogate, nothing above U+10FFFF.
- * A byte order mark at the front is refused as well: msgpackr drops or keeps it depending on the text's length and on whether its
- * native part is installed, so two nodes could read two names.
+ * Null when the bytes from `start` to `end` are UTF-8: no overlong form, no surrogate, nothing above U+10FFFF. A byte
+ * order mark at the front is refused as well: msgpackr drops or keeps it depending on the text's length and on whether
+ * its native part is installed, so two nodes could read two names.
  */
 export function utf8Problem(bytes: Uint8Array, start: number, end: number): string | null {
   let at = start;
@@ -22,7 +25,8 @@ export function utf8Problem(bytes: Uint8Array, start: number, end: number): stri
     for (let more = lead < 0xf0 ? 1 : 2; more > 0; more--) {
       if (at === end || ((bytes[at++] as number) & 0xc0) !== 0x80) return notUtf8;
     }
-    if (at === start + 3 && lead === 0xef && second === 0xbb && bytes[at - 1] === 0xbf) return "has text with a byte order mark";
+    if (at === start + 3 && lead === 0xef && second === 0xbb && bytes[at - 1] === 0xbf)
+      return "has text with a byte order mark";
   }
   return null;
 }

@@ -3,9 +3,13 @@ import type { LockView, ResumeView, SessionView, WaiterView } from "@holdfast/lo
 import type { NodeAddress, NodeStatus, QueryResult } from "./client-messages.js";
 import { assertNever } from "./assert.js";
 import { anyText, badValue, count, fieldsOf, flag, list, mapList, nullable, positive } from "./fields.js";
-import { grantList, grantsFrom, holderFields, holdersFrom, modes, outcomeFields, outcomeFrom } from "./outcome-codec.js";
+import { grantList, grantsFrom, holderFields, holdersFrom, outcomeFields, outcomeFrom } from "./outcome-codec.js";
+import { modes } from "./words.js";
 
-const resultKinds = { lock: 1, locks: 2, sessions: 3, status: 4 } as const satisfies Record<QueryResult["kind"], number>;
+const resultKinds = { lock: 1, locks: 2, sessions: 3, status: 4 } as const satisfies Record<
+  QueryResult["kind"],
+  number
+>;
 
 export function addressFields(address: NodeAddress): string[] {
   return [anyText(address.id, "id"), anyText(address.client, "client")];
@@ -72,7 +76,11 @@ function lockFields(lock: LockView): unknown[] {
     lock.holders.map(holderFields),
     lock.waiters.map(waiterFields),
     count(lock.waiterCount, "waiterCount"),
-    lock.delays.map((delay) => [positive(delay.index, "index"), count(delay.delayMs, "delayMs"), nullable(delay.slot, "slot", count)]),
+    lock.delays.map((delay) => [
+      positive(delay.index, "index"),
+      count(delay.delayMs, "delayMs"),
+      nullable(delay.slot, "slot", count),
+    ]),
   ];
 }
 
@@ -91,7 +99,11 @@ function lockFrom(value: unknown): LockView {
 
 function delayFrom(value: unknown): LockView["delays"][number] {
   const fields = fieldsOf(value, 3, "delay");
-  return { index: positive(fields[0], "index"), delayMs: count(fields[1], "delayMs"), slot: nullable(fields[2], "slot", count) };
+  return {
+    index: positive(fields[0], "index"),
+    delayMs: count(fields[1], "delayMs"),
+    slot: nullable(fields[2], "slot", count),
+  };
 }
 
 function waiterFields(waiter: WaiterView): unknown[] {
@@ -184,7 +196,11 @@ export function resumeFields(view: ResumeView): unknown[] {
   return [
     positive(view.session, "session"),
     count(view.ttlMs, "ttlMs"),
-    view.holds.map((hold) => [positive(hold.request, "request"), grantList(hold.grants), count(hold.maxHoldMs, "maxHoldMs")]),
+    view.holds.map((hold) => [
+      positive(hold.request, "request"),
+      grantList(hold.grants),
+      count(hold.maxHoldMs, "maxHoldMs"),
+    ]),
     mapList(view.waiting, "waiting", positive),
     view.outcomes.map((ended) => [positive(ended.request, "request"), outcomeFields(ended.outcome)]),
   ];
@@ -204,7 +220,11 @@ export function resumeFrom(value: unknown): ResumeView {
 
 function holdFrom(value: unknown): ResumeView["holds"][number] {
   const fields = fieldsOf(value, 3, "hold");
-  return { request: positive(fields[0], "request"), grants: grantsFrom(fields[1]), maxHoldMs: count(fields[2], "maxHoldMs") };
+  return {
+    request: positive(fields[0], "request"),
+    grants: grantsFrom(fields[1]),
+    maxHoldMs: count(fields[2], "maxHoldMs"),
+  };
 }
 
 function endedFrom(value: unknown): ResumeView["outcomes"][number] {

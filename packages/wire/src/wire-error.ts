@@ -26,8 +26,8 @@ export type WireErrorCode =
   | "undecodable";
 
 /**
- * The only error that the codecs throw for bytes or values from outside. It never carries any of the payload: `field` is a name
- * from our own source (e.g. "names[2]"), `problem` a sentence of our own (e.g. "is empty").
+ * The only error that the codecs throw for bytes or values from outside. It never carries any of the payload: `field`
+ * is a name from our own source (e.g. "names[2]"), `problem` a sentence of our own (e.g. "is empty").
  */
 export class WireError extends Error {
   readonly code: WireErrorCode;
@@ -44,7 +44,9 @@ export class WireError extends Error {
   }
 }
 
-/** A command of a newer release stands in the log. A node must stop here: to skip the entry would make its state differ. */
+/**
+ * A command of a newer release stands in the log. A node must stop here: to skip the entry would make its state differ.
+ */
 export class UnknownCommandError extends WireError {
   readonly commandKind: number;
 

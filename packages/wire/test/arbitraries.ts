@@ -1,28 +1,48 @@
-/** Random values of every type on the wire, up to their limits' order of magnitude. */
-import type { Command, Grant, HolderView, LockView, LossReason, Mode, Outcome, Rejection, ResumeView, SessionRequest, SessionView, WaiterView } from "@holdfast/lock";
-import type { Configuration, Entry, EntryKind, HardState, Index, LogBase, Member, Message, Position, Term } from "@holdfast/raft";
+/** Random values of what clients and nodes exchange, up to their limits' order of magnitude. */
+import type {
+  Command,
+  Grant,
+  HolderView,
+  LockView,
+  LossReason,
+  Mode,
+  Outcome,
+  Rejection,
+  ResumeView,
+  SessionRequest,
+  SessionView,
+  WaiterView,
+} from "@holdfast/lock";
 import fc from "fast-check";
 import type { Arbitrary } from "fast-check";
-import type { ClientMessage, NodeAddress, NodeStatus, PeerFrame, PeerRefusalCode, Query, QueryResult, Refusal, ServerMessage } from "../src/index.js";
+import type {
+  ClientMessage,
+  NodeAddress,
+  NodeStatus,
+  Query,
+  QueryResult,
+  Refusal,
+  ServerMessage,
+} from "../src/index.js";
 
 /** With Object's prototype, as decoded values have it. */
-function record<T>(model: { [Key in keyof T]: Arbitrary<T[Key]> }): Arbitrary<T> {
-  return fc.record<T>(model, { noNullPrototype: true }) as Arbitrary<T>;
+export function record<T>(model: { [Key in keyof T]: Arbitrary<T[Key]> }): Arbitrary<T> {
+  return fc.record<T>(model, { noNullPrototype: true });
 }
 
 /** Small ones, those around each width of msgpack, and all others. */
-const count: Arbitrary<number> = fc.oneof(
+export const count: Arbitrary<number> = fc.oneof(
   fc.nat(300),
   fc.constantFrom(0x7f, 0x80, 0xff, 0x100, 0xffff, 0x10000, 0xffffffff, 0x100000000, Number.MAX_SAFE_INTEGER),
   fc.maxSafeNat(),
 );
 const positive = count.map((value) => Math.max(1, value));
-const uint32 = fc.nat(0xffffffff);
-const chunkOfBytes = fc.uint8Array({ maxLength: 300 }).map((bytes) => new Uint8Array(bytes));
-const flag = fc.boolean();
+export const uint32 = fc.nat(0xffffffff);
+export const chunkOfBytes = fc.uint8Array({ maxLength: 300 }).map((bytes) => new Uint8Array(bytes));
+export const flag = fc.boolean();
 
 /** Anything that the wire carries: every scalar value but controls, and no byte order mark in front. */
-function text(bytesMin: number, bytesMax: number): Arbitrary<string> {
+export function text(bytesMin: number, bytesMax: number): Arbitrary<string> {
   return fc
     .string({ unit: "binary", maxLength: Math.min(bytesMax, 120) })
     .map((value) => value.replaceAll(/\p{Cc}/gu, "·").replace(/^\uFEFF+/u, "b"))
@@ -32,18 +52,23 @@ function text(bytesMin: number, bytesMax: number): Arbitrary<string> {
     });
 }
 
-const info = text(0, 1_024);
+export const info = text(0, 1_024);
 const name = text(1, 512);
-const id = text(1, 128);
+export const id = text(1, 128);
 const key = fc.uint8Array({ minLength: 16, maxLength: 16 }).map((bytes) => Buffer.from(bytes).toString("hex"));
 
-function nullable<T>(arbitrary: Arbitrary<T>): Arbitrary<T | null> {
+export function nullable<T>(arbitrary: Arbitrary<T>): Arbitrary<T | null> {
   return fc.option(arbitrary, { nil: null });
 }
 
 const numbers = fc.array(positive, { maxLength: 12 });
 
-const request: Arbitrary<SessionRequest> = record({ session: positive, request: positive, settled: count, seen: numbers });
+const request: Arbitrary<SessionRequest> = record({
+  session: positive,
+  request: positive,
+  settled: count,
+  seen: numbers,
+});
 
 function withRequest<T extends object>(fields: Arbitrary<T>): Arbitrary<T & SessionRequest> {
   return fc.tuple(fields, request).map(([own, shared]) => ({ ...own, ...shared }));
@@ -126,7 +151,14 @@ const mode = fc.constantFrom<Mode>("exclusive", "shared", "slot");
 const reason = fc.constantFrom<LossReason>("expired", "forced", "max_hold", "closed", "restored");
 const slot = nullable(fc.nat(1_023));
 const grants: Arbitrary<Grant[]> = fc.array(record({ name, token: positive, slot }), { maxLength: 5 });
-const holder: Arbitrary<HolderView> = record({ session: positive, request: positive, token: positive, slot, mode, info });
+const holder: Arbitrary<HolderView> = record({
+  session: positive,
+  request: positive,
+  token: positive,
+  slot,
+  mode,
+  info,
+});
 const holders = fc.array(holder, { maxLength: 4 });
 
 const outcome: Arbitrary<Outcome> = fc.oneof(
@@ -210,7 +242,14 @@ const resume: Arbitrary<ResumeView> = record({
 
 const refusal: Arbitrary<Refusal> = fc.oneof(
   record({ code: fc.constant("not_leader" as const), leader }),
-  record({ code: fc.constantFrom("no_quorum" as const, "overloaded" as const, "unknown_outcome" as const, "unauthorized" as const) }),
+  record({
+    code: fc.constantFrom(
+      "no_quorum" as const,
+      "overloaded" as const,
+      "unknown_outcome" as const,
+      "unauthorized" as const,
+    ),
+  }),
   record({ code: fc.constant("session_gone" as const), reason: nullable(info) }),
   record({ code: fc.constant("invalid_argument" as const), argument: info, problem: info }),
   record({ code: fc.constant("incompatible" as const), problem: info }),
@@ -246,101 +285,3 @@ export const serverMessage: Arbitrary<ServerMessage> = fc.oneof(
     refusal,
   }),
 );
-
-const term = count as Arbitrary<Term>;
-const index = count as Arbitrary<Index>;
-const position: Arbitrary<Position> = record({ term, index });
-
-function membersOf(maxLength: number): Arbitrary<Member[]> {
-  const member: Arbitrary<Member> = record({ id, instance: id, peer: text(1, 200), client: text(1, 200) });
-  return fc.uniqueArray(member, { maxLength, selector: (each) => each.id });
-}
-
-export const configuration: Arbitrary<Configuration> = record({
-  voters: membersOf(5),
-  outgoing: membersOf(3),
-  learners: membersOf(3),
-  removed: fc.array(id, { maxLength: 5 }),
-});
-
-export const base: Arbitrary<LogBase> = record({ position, chain: uint32, configuration });
-
-export const hardState: Arbitrary<HardState> = record({ term, votedFor: nullable(id) });
-
-/** Entries without gaps behind `previous`. */
-export function entriesAfter(previous: number, minLength: number): Arbitrary<Entry[]> {
-  const entry = record({ term, kind: fc.constantFrom<EntryKind>("noop", "command", "configuration"), payload: chunkOfBytes, chain: uint32 });
-  return fc
-    .array(entry, { minLength, maxLength: 10 })
-    .map((entries) => entries.map((each, at) => ({ index: (previous + 1 + at) as Index, ...each })));
-}
-
-/** Leaves room for the entries behind it. */
-const previousIndex = fc.nat(2 ** 31 - 1).map((value) => value * 2 ** 20);
-
-export const entries: Arbitrary<Entry[]> = previousIndex.chain((previous) => entriesAfter(previous, 1));
-
-const append: Arbitrary<Message> = previousIndex.chain((previous) =>
-  record({
-    kind: fc.constant("append" as const),
-    term,
-    previous: record({ term, index: fc.constant(previous as Index) }),
-    previousChain: uint32,
-    entries: entriesAfter(previous, 0),
-    commitIndex: index,
-  }),
-);
-
-export const raftMessage: Arbitrary<Message> = fc.oneof(
-  append,
-  record({ kind: fc.constant("preVote" as const), term, last: position }),
-  record({ kind: fc.constant("preVoteAnswer" as const), term, granted: flag }),
-  record({ kind: fc.constant("vote" as const), term, last: position, transfer: flag }),
-  record({ kind: fc.constant("voteAnswer" as const), term, granted: flag }),
-  record({ kind: fc.constant("appendAccepted" as const), term, matchIndex: index }),
-  record({ kind: fc.constant("appendRejected" as const), term, rejected: index, hint: position }),
-  record({ kind: fc.constant("heartbeat" as const), term, commitIndex: index, round: count }),
-  record({ kind: fc.constant("heartbeatAnswer" as const), term, round: count }),
-  record({ kind: fc.constant("snapshotChunk" as const), term, base, chunk: count, bytes: chunkOfBytes, done: flag }),
-  record({ kind: fc.constant("snapshotAnswer" as const), term, snapshotIndex: index, next: count, installed: flag }),
-  record({ kind: fc.constant("timeoutNow" as const), term }),
-);
-
-export const peerFrame: Arbitrary<PeerFrame> = fc.oneof(
-  record({
-    kind: fc.constant("hello" as const),
-    protocol: count,
-    cluster: id,
-    from: id,
-    to: id,
-    instance: id,
-    clusterId: nullable(id),
-    boot: count,
-    term: nullable(term),
-    last: nullable(position),
-  }),
-  record({
-    kind: fc.constant("refused" as const),
-    code: fc.constantFrom<PeerRefusalCode>(
-      "wrong_cluster",
-      "wrong_instance",
-      "old_copy",
-      "unknown_node",
-      "wrong_address",
-      "incompatible",
-      "unauthorized",
-    ),
-    problem: info,
-  }),
-  record({ kind: fc.constant("formed" as const), clusterId: id, firstIndex: count, configuration }),
-  fc.constant({ kind: "goodbye" as const }),
-  fc.array(raftMessage, { maxLength: 6 }).map((messages) => ({ kind: "raft" as const, messages })),
-);
-
-/** What a snapshot piece may hold, not too deep. */
-export const piece: Arbitrary<unknown[]> = fc
-  .letrec<{ value: unknown; list: unknown[] }>((tie) => ({
-    value: fc.oneof({ depthSize: "small", maxDepth: 8 }, count, count.map((value) => (value === 0 ? 0 : -value)), info, flag, fc.constant(null), tie("list")),
-    list: fc.array(tie("value"), { maxLength: 6 }),
-  }))
-  .list;

@@ -2,7 +2,17 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Command } from "@holdfast/lock";
-import { checkClientCommand, checkClientMessage, checkName, checkNames, decodeCommand, encodeClientFrame, encodeCommand, limits, WireError } from "../src/index.js";
+import {
+  checkClientCommand,
+  checkClientMessage,
+  checkName,
+  checkNames,
+  decodeCommand,
+  encodeClientFrame,
+  encodeCommand,
+  limits,
+  WireError,
+} from "../src/index.js";
 import type { ClientMessage } from "../src/index.js";
 import { command } from "./arbitraries.js";
 import { commands, slotAcquire } from "./samples.js";
@@ -69,6 +79,7 @@ const faults: readonly [Command["kind"], Record<string, unknown>, string][] = [
   ["acquire", { wait: 1 }, "wait"],
   ["acquire", { wait: undefined }, "wait"],
   ["acquire", { lockDelayMs: -1 }, "lockDelayMs"],
+  ["acquire", { lockDelayMs: -0 }, "lockDelayMs"],
   ["acquire", { lockDelayMs: 60_001 }, "lockDelayMs"],
   ["acquire", { lockDelayMs: Number.NaN }, "lockDelayMs"],
   ["acquire", { maxHoldMs: -1 }, "maxHoldMs"],
@@ -98,13 +109,14 @@ const faults: readonly [Command["kind"], Record<string, unknown>, string][] = [
 ];
 
 function withFault(kind: Command["kind"], fault: Record<string, unknown>): Command {
-  return { ...commands[kind], ...fault } as unknown as Command;
+  return { ...commands[kind], ...fault };
 }
 
 function show(fault: Record<string, unknown>): string {
   return Object.entries(fault)
     .map(([field, value]) => {
-      const shown = typeof value === "number" || value === undefined ? String(value) : JSON.stringify(value).slice(0, 24);
+      const shown =
+        typeof value === "number" || value === undefined ? String(value) : JSON.stringify(value).slice(0, 24);
       return `${field}=${Object.is(value, -0) ? "-0" : shown}`;
     })
     .join(" ");
@@ -156,14 +168,28 @@ for (const [kind, values] of edges) {
 test("the largest acquire that is allowed fits in a command", () => {
   const names = Array.from({ length: limits.namesMax }, (_, at) => String(at).padStart(3, "0") + "x".repeat(509));
   const seen = Array.from({ length: limits.seenMax }, (_, at) => Number.MAX_SAFE_INTEGER - 100 + at);
-  const largest = withFault("acquire", { names, seen, info: "x".repeat(1_024), session: 2 ** 52, request: 2 ** 52, settled: 2 ** 52 });
+  const largest = withFault("acquire", {
+    names,
+    seen,
+    info: "x".repeat(1_024),
+    session: 2 ** 52,
+    request: 2 ** 52,
+    settled: 2 ** 52,
+  });
   assert.equal(checkClientCommand(largest), null);
   assert.ok(encodeCommand(largest).length <= limits.commandBytesMax);
 });
 
 test("only the six commands of clients are allowed", () => {
   const allowed = Object.values(commands).filter((each) => checkClientCommand(each) === null);
-  assert.deepEqual(allowed.map((each) => each.kind).sort(), ["acquire", "cancel", "closeSession", "openSession", "release", "setInfo"]);
+  assert.deepEqual(allowed.map((each) => each.kind).sort(), [
+    "acquire",
+    "cancel",
+    "closeSession",
+    "openSession",
+    "release",
+    "setInfo",
+  ]);
   assert.equal(checkClientCommand(slotAcquire), null);
   for (const odd of [null, undefined, 5, "acquire", {}, { kind: 3 }, { kind: "grant" }]) {
     const refusal = checkClientCommand(odd as unknown as Command);
@@ -182,7 +208,11 @@ test("ten million names are refused before anything is made of them", () => {
 
 test("a name of ten million letters is refused without a walk", () => {
   const begin = process.hrtime.bigint();
-  assert.deepEqual(checkName("x".repeat(10_000_000)), { code: "invalid_argument", argument: "name", problem: "is longer than 512 bytes" });
+  assert.deepEqual(checkName("x".repeat(10_000_000)), {
+    code: "invalid_argument",
+    argument: "name",
+    problem: "is longer than 512 bytes",
+  });
   assert.ok(Number(process.hrtime.bigint() - begin) / 1e6 < 50);
 });
 
@@ -234,7 +264,17 @@ const oddMessages: readonly [object, string][] = [
   [{ kind: "forceRelease", id: 1, name: "a", token: 1, principal: "", lockDelayMs: 60_001 }, "lockDelayMs"],
   [{ kind: "transfer", id: 1, to: "" }, "to"],
   [{ kind: "hello", protocol: 1, features: [], clusterId: null, seenIndex: 0, info: "\u0000" }, "info"],
-  [{ kind: "hello", protocol: 1, features: Array.from({ length: 65 }, () => "f"), clusterId: null, seenIndex: 0, info: "" }, "features"],
+  [
+    {
+      kind: "hello",
+      protocol: 1,
+      features: Array.from({ length: 65 }, () => "f"),
+      clusterId: null,
+      seenIndex: 0,
+      info: "",
+    },
+    "features",
+  ],
 ];
 
 for (const [odd, argument] of oddMessages) {

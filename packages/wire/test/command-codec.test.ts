@@ -2,19 +2,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Command } from "@holdfast/lock";
 import { decodeCommand, encodeCommand, limits, UnknownCommandError, WireError } from "../src/index.js";
-import type { WireErrorCode } from "../src/index.js";
 import { pack } from "../src/msgpack.js";
 import { commands } from "./samples.js";
-
-function refusalOf(run: () => unknown): { code: WireErrorCode; field: string | null } {
-  try {
-    run();
-  } catch (error) {
-    assert.ok(error instanceof WireError, String(error));
-    return { code: error.code, field: error.field };
-  }
-  return assert.fail("nothing was thrown");
-}
+import { refusalOf } from "./wire-errors.js";
 
 function decodeFields(...fields: unknown[]): Command {
   return decodeCommand(pack(fields));
@@ -37,9 +27,28 @@ function decodable(command: Command): unknown[] {
     openSession: (c: Extract<Command, { kind: "openSession" }>) => [1, c.key, c.ttlMs, c.info],
     closeSession: (c: Extract<Command, { kind: "closeSession" }>) => [2, c.session, c.request, c.settled, c.seen],
     acquire: (c: Extract<Command, { kind: "acquire" }>) => [
-      3, c.session, c.request, c.settled, c.seen, c.names, 2, c.slots, c.wait, c.lockDelayMs, c.maxHoldMs, c.info,
+      3,
+      c.session,
+      c.request,
+      c.settled,
+      c.seen,
+      c.names,
+      2,
+      c.slots,
+      c.wait,
+      c.lockDelayMs,
+      c.maxHoldMs,
+      c.info,
     ],
-    release: (c: Extract<Command, { kind: "release" }>) => [4, c.session, c.request, c.settled, c.seen, c.of, c.afterMs],
+    release: (c: Extract<Command, { kind: "release" }>) => [
+      4,
+      c.session,
+      c.request,
+      c.settled,
+      c.seen,
+      c.of,
+      c.afterMs,
+    ],
     cancel: (c: Extract<Command, { kind: "cancel" }>) => [5, c.session, c.request, c.settled, c.seen, c.of],
     setInfo: (c: Extract<Command, { kind: "setInfo" }>) => [6, c.session, c.request, c.settled, c.seen, c.of, c.info],
     expireSessions: (c: Extract<Command, { kind: "expireSessions" }>) => [7, c.ids],
@@ -103,6 +112,7 @@ const badFields: readonly [number, unknown, string][] = [
   [8, 1, "wait"],
   [8, null, "wait"],
   [9, -1, "lockDelayMs"],
+  [9, -0.5, "lockDelayMs"],
   [10, 1.5, "maxHoldMs"],
   [11, 5, "info"],
   [11, null, "info"],
@@ -128,11 +138,19 @@ test("a semaphore's acquire has one name and a place at least", () => {
 });
 
 test("-0 and integers as 64-bit ones", () => {
+  // release [.., afterMs]: as a double 0 and -0. msgpackr writes -0 as 0, other languages' clients may not.
+  const withAfter = (hex: string): Uint8Array => new Uint8Array(Buffer.from(`97040102019001${hex}`, "hex"));
+  assert.equal((decodeCommand(withAfter("cb0000000000000000")) as { afterMs: number }).afterMs, 0);
+  assert.equal(refusalOf(() => decodeCommand(withAfter("cb8000000000000000"))).field, "afterMs");
   // endLockDelay ["d", index]: as a double -0, as uint64 5, as uint64 2^53, as int64 -1.
   const withIndex = (hex: string): Uint8Array => new Uint8Array(Buffer.from(`930ba164${hex}`, "hex"));
   assert.equal(refusalOf(() => decodeCommand(withIndex("cb8000000000000000"))).field, "index");
   assert.deepEqual(decodeCommand(withIndex("cf0000000000000005")), { kind: "endLockDelay", name: "d", index: 5 });
-  assert.deepEqual(decodeCommand(withIndex("cf001fffffffffffff")), { kind: "endLockDelay", name: "d", index: Number.MAX_SAFE_INTEGER });
+  assert.deepEqual(decodeCommand(withIndex("cf001fffffffffffff")), {
+    kind: "endLockDelay",
+    name: "d",
+    index: Number.MAX_SAFE_INTEGER,
+  });
   assert.equal(refusalOf(() => decodeCommand(withIndex("cf0020000000000000"))).field, "index");
   assert.equal(refusalOf(() => decodeCommand(withIndex("cf0020000000000001"))).field, "index");
   assert.equal(refusalOf(() => decodeCommand(withIndex("cfffffffffffffffff"))).field, "index");

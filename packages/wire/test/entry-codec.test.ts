@@ -34,7 +34,10 @@ test("the chain covers index, term, previous value, kind and payload", () => {
 
 test("chain values as they were decided", () => {
   assert.equal(entryCodec.chainFor(0, indexOf(1), termOf(1), "noop", new Uint8Array()), 0x8706ddcd);
-  assert.equal(entryCodec.chainFor(0xfedcba98, indexOf(2 ** 40 + 1), termOf(7), "command", new Uint8Array([1, 2, 3])), 0x6a27275);
+  assert.equal(
+    entryCodec.chainFor(0xfedcba98, indexOf(2 ** 40 + 1), termOf(7), "command", new Uint8Array([1, 2, 3])),
+    0x6a27275,
+  );
 });
 
 test("a change of any part changes the chain", () => {
@@ -54,7 +57,10 @@ test("a change of any part changes the chain", () => {
 
 test("an index that is no safe integer is a broken invariant", () => {
   for (const index of [-1, 0.5, Number.NaN, 2 ** 53]) {
-    assert.throws(() => entryCodec.chainFor(0, indexOf(index), termOf(1), "noop", new Uint8Array()), /broken invariant/);
+    assert.throws(
+      () => entryCodec.chainFor(0, indexOf(index), termOf(1), "noop", new Uint8Array()),
+      /broken invariant/,
+    );
   }
 });
 
@@ -71,12 +77,22 @@ test("a configuration that no cluster may have is refused", () => {
     { ...configuration, removed: Array.from({ length: limits.removedMax + 1 }, (_, at) => `n${at}`) },
   ];
   for (const each of bad) assert.throws(() => entryCodec.encodeConfiguration(each), WireError);
-  const full = { ...configuration, voters: many.slice(1), removed: Array.from({ length: limits.removedMax }, (_, at) => `n${at}`) };
+  const full = {
+    ...configuration,
+    voters: many.slice(1),
+    removed: Array.from({ length: limits.removedMax }, (_, at) => `n${at}`),
+  };
   assert.deepEqual(entryCodec.decodeConfiguration(entryCodec.encodeConfiguration(full)), full);
 });
 
 test("bytes that are no configuration are refused", () => {
-  for (const bytes of [[], [0x90], [0x94, 0x90, 0x90, 0x90], [0x95, 0x90, 0x90, 0x90, 0x90, 0x90], [0x94, 0x91, 0x90, 0x90, 0x90, 0x90]]) {
+  for (const bytes of [
+    [],
+    [0x90],
+    [0x94, 0x90, 0x90, 0x90],
+    [0x95, 0x90, 0x90, 0x90, 0x90, 0x90],
+    [0x94, 0x91, 0x90, 0x90, 0x90, 0x90],
+  ]) {
     assert.throws(() => entryCodec.decodeConfiguration(new Uint8Array(bytes)), WireError);
   }
 });

@@ -1,6 +1,7 @@
 /**
- * The bytes of every kind, as they were decided. What is in a log or on a disk must stay readable, so a difference here is a change
- * of format: it needs a new kind or format version, not new golden bytes. Additions are written with HOLDFAST_REWRITE_GOLDEN=1.
+ * The bytes of every kind, as they were decided. What is in a log or on a disk must stay readable, so a difference here
+ * is a change of format: it needs a new kind or format version, not new golden bytes. Additions are written with
+ * UPDATE_GOLDEN=1.
  */
 import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
@@ -47,24 +48,44 @@ interface Row {
   decode(bytes: Uint8Array): unknown;
 }
 
-function rowsOf<T>(groups: Record<string, readonly T[]>, encode: (value: T) => Uint8Array, decode: (bytes: Uint8Array) => unknown): Row[] {
+function rowsOf<T>(
+  groups: Record<string, readonly T[]>,
+  encode: (value: T) => Uint8Array,
+  decode: (bytes: Uint8Array) => unknown,
+): Row[] {
   return Object.entries(groups).flatMap(([kind, values]) =>
     values.map((value, at) => ({ label: `${kind}-${at}`, bytes: new Uint8Array(encode(value)), value, decode })),
   );
 }
 
-function single<T>(label: string, value: T, encode: (value: T) => Uint8Array, decode: (bytes: Uint8Array) => unknown): Row {
+function single<T>(
+  label: string,
+  value: T,
+  encode: (value: T) => Uint8Array,
+  decode: (bytes: Uint8Array) => unknown,
+): Row {
   return { label, bytes: new Uint8Array(encode(value)), value, decode };
 }
 
 const tables: Record<string, Row[]> = {
   commands: rowsOf(
-    Object.fromEntries([...Object.entries(commands).map(([kind, value]) => [kind, [value]]), ["slotAcquire", [slotAcquire]]]),
+    Object.fromEntries([
+      ...Object.entries(commands).map(([kind, value]) => [kind, [value]]),
+      ["slotAcquire", [slotAcquire]],
+    ]),
     encodeCommand,
     decodeCommand,
   ),
-  client: rowsOf(clientMessages, (message) => encodeClientFrame([message]), (bytes) => decodeClientFrame(bytes)[0]),
-  server: rowsOf(serverMessages, (message) => encodeServerFrame([message]), (bytes) => decodeServerFrame(bytes)[0]),
+  client: rowsOf(
+    clientMessages,
+    (message) => encodeClientFrame([message]),
+    (bytes) => decodeClientFrame(bytes)[0],
+  ),
+  server: rowsOf(
+    serverMessages,
+    (message) => encodeServerFrame([message]),
+    (bytes) => decodeServerFrame(bytes)[0],
+  ),
   peer: rowsOf(peerFrames, encodePeerFrame, decodePeerFrame),
   stored: [
     single("entries", entries, encodeEntries, decodeEntries),
@@ -82,7 +103,7 @@ function goldenPath(table: string): string {
 
 for (const [table, rows] of Object.entries(tables)) {
   const path = goldenPath(table);
-  if (process.env["HOLDFAST_REWRITE_GOLDEN"] === "1") {
+  if (process.env["UPDATE_GOLDEN"] === "1") {
     writeFileSync(path, rows.map((row) => `${row.label} ${hexOf(row.bytes)}\n`).join(""));
   }
 

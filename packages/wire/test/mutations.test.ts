@@ -1,6 +1,6 @@
 /**
- * Damaged frames: each either decodes to a value that can be encoded again and means the same then, or is refused with a WireError.
- * Another error, or a value that doesn't survive, fails. HOLDFAST_SEED repeats a run.
+ * Damaged frames: each either decodes to a value that can be encoded again and means the same then, or is refused with
+ * a WireError. Another error, or a value that doesn't survive, fails. HOLDFAST_SEED repeats a run.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -28,7 +28,20 @@ import {
   entryCodec,
   WireError,
 } from "../src/index.js";
-import { base, clientMessages, commands, configuration, entries, hexOf, peerFrames, raftMessages, serverMessages, slotAcquire, snapshotPiece, termOf } from "./samples.js";
+import {
+  base,
+  clientMessages,
+  commands,
+  configuration,
+  entries,
+  hexOf,
+  peerFrames,
+  raftMessages,
+  serverMessages,
+  slotAcquire,
+  snapshotPiece,
+  termOf,
+} from "./samples.js";
 
 const seed = Number(process.env["HOLDFAST_SEED"] ?? Math.floor(Math.random() * 0xffffffff)) >>> 0;
 let state = seed === 0 ? 1 : seed;
@@ -42,7 +55,10 @@ function draw(below: number): number {
 }
 
 /** First bytes that change how what follows is read. */
-const telling = [0x80, 0x90, 0x91, 0x9f, 0xa0, 0xa3, 0xbf, 0xc0, 0xc1, 0xc4, 0xc6, 0xc7, 0xca, 0xcb, 0xcf, 0xd3, 0xd4, 0xd9, 0xdb, 0xdc, 0xdd, 0xde, 0xff, 0, 1, 2];
+const telling = [
+  0x80, 0x90, 0x91, 0x9f, 0xa0, 0xa3, 0xbf, 0xc0, 0xc1, 0xc4, 0xc6, 0xc7, 0xca, 0xcb, 0xcf, 0xd3, 0xd4, 0xd9, 0xdb,
+  0xdc, 0xdd, 0xde, 0xff, 0, 1, 2,
+];
 
 function mutate(bytes: Uint8Array, other: Uint8Array): Uint8Array {
   const at = draw(bytes.length + 1);
@@ -116,7 +132,12 @@ const targets: readonly Target[] = [
       return messages;
     },
   ),
-  target("server frames", [...Object.values(serverMessages), Object.values(serverMessages).flat()], encodeServerFrame, decodeServerFrame),
+  target(
+    "server frames",
+    [...Object.values(serverMessages), Object.values(serverMessages).flat()],
+    encodeServerFrame,
+    decodeServerFrame,
+  ),
   target(
     "peer frames",
     [...Object.values(peerFrames).flat(), { kind: "raft", messages: Object.values(raftMessages) }],
@@ -178,8 +199,19 @@ test("no error tells what was in the bytes", () => {
   const secret = "s3cret-pässword";
   const samples = [
     encodeCommand({ kind: "forceRelease", name: secret, token: 1, principal: secret, lockDelayMs: 0 }),
-    encodeClientFrame([{ kind: "hello", protocol: 1, features: [secret], clusterId: secret, seenIndex: 0, info: secret }]),
-    encodeServerFrame([{ kind: "refused", session: null, request: null, id: null, key: null, refusal: { code: "incompatible", problem: secret } }]),
+    encodeClientFrame([
+      { kind: "hello", protocol: 1, features: [secret], clusterId: secret, seenIndex: 0, info: secret },
+    ]),
+    encodeServerFrame([
+      {
+        kind: "refused",
+        session: null,
+        request: null,
+        id: null,
+        key: null,
+        refusal: { code: "incompatible", problem: secret },
+      },
+    ]),
   ].map((bytes) => new Uint8Array(bytes));
   const decoders = [decodeCommand, decodeClientFrame, decodeServerFrame];
   let refused = 0;
@@ -190,7 +222,11 @@ test("no error tells what was in the bytes", () => {
     } catch (error) {
       assert.ok(error instanceof WireError);
       refused++;
-      assert.ok(!/s3c|ret-|ssword/.test(`${error.message} ${error.field} ${error.problem} ${error.stack} ${String(error.cause)}`));
+      assert.ok(
+        !/s3c|ret-|ssword/.test(
+          `${error.message} ${error.field} ${error.problem} ${error.stack} ${String(error.cause)}`,
+        ),
+      );
     }
   }
   assert.ok(refused > 1_000);

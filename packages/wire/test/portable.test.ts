@@ -45,7 +45,9 @@ if (isChild) {
     const files = readdirSync(sources).filter((file) => file.endsWith(".js"));
     assert.ok(files.length > 10);
     for (const file of files) {
-      const imports = [...readFileSync(sources + file, "utf8").matchAll(/from "([^"]+)"/g)].map((match) => match[1] ?? "");
+      const imports = [...readFileSync(sources + file, "utf8").matchAll(/from "([^"]+)"/g)].map(
+        (match) => match[1] ?? "",
+      );
       for (const each of imports) assert.ok(each.startsWith("./") || each === "msgpackr", `${file} imports ${each}`);
     }
   });

@@ -27,7 +27,11 @@ const table: readonly [string, string, WireErrorCode | "passes"][] = [
   ["nothing", "", "truncated"],
   ["an empty array", "90", "passes"],
   ["small numbers, nil, booleans", "97 00 7f e0 ff c0 c2 c3", "passes"],
-  ["all number widths", "9a cc01 cd0102 ce01020304 cf0102030405060708 d001 d10102 d201020304 d30102030405060708 ca3f800000 cb3ff0000000000000", "passes"],
+  [
+    "all number widths",
+    "9a cc01 cd0102 ce01020304 cf0102030405060708 d001 d10102 d201020304 d30102030405060708 ca3f800000 cb3ff0000000000000",
+    "passes",
+  ],
   ["texts of all widths", "94 a161 d90161 da000161 db0000000161", "passes"],
   ["byte strings of all widths", "93 c401ff c50001ff c600000001ff", "passes"],
   ["arrays of all widths", "93 90 dc000101 dd0000000101", "passes"],
@@ -108,37 +112,62 @@ test("the number of values ends at the limit", () => {
   // An array of 65,535 members is one value too: 65,536 in all. One member more is refused.
   const full = new Uint8Array(5 + 65_535);
   full.set([0xdd, 0x00, 0x00, 0xff, 0xff]);
-  assert.equal(codeOf(() => prescan(full, 0, full.length, limits.frameItemsMax)), "passes");
+  assert.equal(
+    codeOf(() => prescan(full, 0, full.length, limits.frameItemsMax)),
+    "passes",
+  );
   const tooMany = new Uint8Array(5 + 65_536);
   tooMany.set([0xdd, 0x00, 0x01, 0x00, 0x00]);
-  assert.equal(codeOf(() => prescan(tooMany, 0, tooMany.length, limits.frameItemsMax)), "too_many_items");
+  assert.equal(
+    codeOf(() => prescan(tooMany, 0, tooMany.length, limits.frameItemsMax)),
+    "too_many_items",
+  );
 });
 
 test("a range is scanned, and nothing beside it", () => {
   const bytes = bytesOf("c1c1" + "9101" + "c1");
   prescan(bytes, 2, 4, 10);
-  assert.equal(codeOf(() => prescan(bytes, 1, 4, 10)), "extension");
-  assert.equal(codeOf(() => prescan(bytes, 2, 3, 10)), "truncated");
+  assert.equal(
+    codeOf(() => prescan(bytes, 1, 4, 10)),
+    "extension",
+  );
+  assert.equal(
+    codeOf(() => prescan(bytes, 2, 3, 10)),
+    "truncated",
+  );
 });
 
 test("what passes, msgpackr decodes; the top must be an array", () => {
   for (const [, hex, verdict] of table) {
     const bytes = bytesOf(hex.replaceAll(" ", ""));
-    assert.equal(codeOf(() => unpack(bytes, 0, 100)), verdict);
+    assert.equal(
+      codeOf(() => unpack(bytes, 0, 100)),
+      verdict,
+    );
   }
   for (const hex of ["01", "c0", "c3", "a161", "c40161", "cb3ff0000000000000"]) {
     const bytes = bytesOf(hex);
-    assert.equal(codeOf(() => unpack(bytes, 0, 100)), "bad_shape", hex);
+    assert.equal(
+      codeOf(() => unpack(bytes, 0, 100)),
+      "bad_shape",
+      hex,
+    );
   }
 });
 
 test("random bytes pass or are refused, and what passes msgpackr never finds undecodable", () => {
   // Made of the bytes that start values, so that more than a few get far.
-  const byte = fc.oneof(fc.nat(255), fc.constantFrom(0x90, 0x91, 0x92, 0x93, 0xa1, 0xa2, 0xc4, 0xcc, 0xcd, 0xd9, 0xdc, 0xe0, 1, 2, 0x61));
+  const byte = fc.oneof(
+    fc.nat(255),
+    fc.constantFrom(0x90, 0x91, 0x92, 0x93, 0xa1, 0xa2, 0xc4, 0xcc, 0xcd, 0xd9, 0xdc, 0xe0, 1, 2, 0x61),
+  );
   fc.assert(
     fc.property(fc.array(byte, { maxLength: 40 }), (raw) => {
       const bytes = new Uint8Array([0x90 + (raw.length % 6), ...raw]);
-      assert.notEqual(codeOf(() => unpack(bytes, 0, 100)), "undecodable");
+      assert.notEqual(
+        codeOf(() => unpack(bytes, 0, 100)),
+        "undecodable",
+      );
     }),
     { numRuns: 5_000 },
   );
@@ -146,7 +175,10 @@ test("random bytes pass or are refused, and what passes msgpackr never finds und
 
 test("the text check agrees with the platform's decoder", () => {
   const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
-  const byte = fc.oneof(fc.nat(255), fc.constantFrom(0xc2, 0xdf, 0xe0, 0xed, 0xef, 0xf0, 0xf4, 0x80, 0x8f, 0x90, 0x9f, 0xa0, 0xbf, 0xbb));
+  const byte = fc.oneof(
+    fc.nat(255),
+    fc.constantFrom(0xc2, 0xdf, 0xe0, 0xed, 0xef, 0xf0, 0xf4, 0x80, 0x8f, 0x90, 0x9f, 0xa0, 0xbf, 0xbb),
+  );
   fc.assert(
     fc.property(fc.array(byte, { maxLength: 12 }), (raw) => {
       const bytes = new Uint8Array(raw);
@@ -157,7 +189,10 @@ test("the text check agrees with the platform's decoder", () => {
         expected = "bad_text";
       }
       const framed = new Uint8Array([0x91, 0xd9, raw.length, ...raw]);
-      assert.equal(codeOf(() => prescan(framed, 0, framed.length, 10)), expected);
+      assert.equal(
+        codeOf(() => prescan(framed, 0, framed.length, 10)),
+        expected,
+      );
     }),
     { numRuns: 20_000 },
   );

@@ -24,16 +24,22 @@ import {
   encodeSnapshotPiece,
   entryCodec,
 } from "../src/index.js";
-import { base, clientMessage, command, configuration, entries, hardState, peerFrame, piece, raftMessage, serverMessage } from "./arbitraries.js";
+import { clientMessage, command, serverMessage } from "./arbitraries.js";
+import { base, configuration, entries, hardState, peerFrame, piece, raftMessage } from "./peer-arbitraries.js";
 
 /** Decodes into whatever memory the codec reuses. */
 const noise = new Uint8Array(encodeClientFrame([{ kind: "command", payload: new Uint8Array(4_000).fill(0xee) }]));
 
 /**
- * Decoding gives back the value, and encoding that the bytes. The bytes are overwritten after decoding, and another frame is decoded:
- * the value may point into neither.
+ * Decoding gives back the value, and encoding that the bytes. The bytes are overwritten after decoding, and another
+ * frame is decoded: the value may point into neither.
  */
-function testRoundTrip<T>(what: string, arbitrary: Arbitrary<T>, encode: (value: T) => Uint8Array, decode: (bytes: Uint8Array) => T): void {
+function testRoundTrip<T>(
+  what: string,
+  arbitrary: Arbitrary<T>,
+  encode: (value: T) => Uint8Array,
+  decode: (bytes: Uint8Array) => T,
+): void {
   test(`${what} survive the way there and back`, () => {
     fc.assert(
       fc.property(arbitrary, (value) => {
@@ -62,10 +68,14 @@ testRoundTrip("snapshot pieces", piece, encodeSnapshotPiece, decodeSnapshotPiece
 
 test("several frames carry what one would", () => {
   fc.assert(
-    fc.property(fc.array(clientMessage, { maxLength: 5 }), fc.array(serverMessage, { maxLength: 5 }), (fromClient, fromServer) => {
-      assert.deepEqual(encodeClientFrames(fromClient).flatMap(decodeClientFrame), fromClient);
-      assert.deepEqual(encodeServerFrames(fromServer).flatMap(decodeServerFrame), fromServer);
-    }),
+    fc.property(
+      fc.array(clientMessage, { maxLength: 5 }),
+      fc.array(serverMessage, { maxLength: 5 }),
+      (fromClient, fromServer) => {
+        assert.deepEqual(encodeClientFrames(fromClient).flatMap(decodeClientFrame), fromClient);
+        assert.deepEqual(encodeServerFrames(fromServer).flatMap(decodeServerFrame), fromServer);
+      },
+    ),
     { numRuns: 50 },
   );
 });
@@ -97,7 +107,8 @@ test("frames of a Buffer inside a larger one decode alike", () => {
 });
 
 test("long texts of every script survive, however they are decoded", () => {
-  // msgpackr has one path for short texts, one for texts above 64 bytes, one for its native part; 4096 is our own border.
+  // msgpackr has one path for short texts, one for texts above 64 bytes, one for its native part; 4096 is our own
+  // border.
   fc.assert(
     fc.property(fc.string({ unit: "binary", minLength: 0, maxLength: 400 }), fc.nat(12), (text, repeat) => {
       const value = `x${text}`.repeat(repeat + 1);

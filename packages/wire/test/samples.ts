@@ -1,4 +1,6 @@
-/** One value of every kind, for golden bytes and as seeds of mutations. The Record types demand that none is forgotten. */
+/**
+ * One value of every kind, for golden bytes and as seeds of mutations. The Record types demand that none is forgotten.
+ */
 import type { Command, LockView, Outcome, Rejection } from "@holdfast/lock";
 import type { Configuration, Entry, Index, LogBase, Message, Position, Term } from "@holdfast/raft";
 import type { ClientMessage, PeerFrame, Query, QueryResult, Refusal, ServerMessage } from "../src/index.js";
@@ -60,7 +62,14 @@ const queryMessages = Object.values(queries).map((query, at): ClientMessage => (
 
 export const clientMessages: Record<ClientMessage["kind"], readonly ClientMessage[]> = {
   hello: [
-    { kind: "hello", protocol: 1, features: ["slots", "watch"], clusterId: null, seenIndex: 0, info: "host-a pid 4711" },
+    {
+      kind: "hello",
+      protocol: 1,
+      features: ["slots", "watch"],
+      clusterId: null,
+      seenIndex: 0,
+      info: "host-a pid 4711",
+    },
     { kind: "hello", protocol: 1, features: [], clusterId: "c-1", seenIndex: large, info: "" },
   ],
   command: [{ kind: "command", payload: new Uint8Array([0x94, 1, 2, 3, 4]) }],
@@ -158,7 +167,13 @@ export const results: Record<QueryResult["kind"], readonly QueryResult[]> = {
       more: true,
     },
   ],
-  sessions: [{ kind: "sessions", index: 11, sessions: [{ id: 70_000, ttlMs: 10_000, info: "x", silence: 2, holds: 1, waits: 0 }] }],
+  sessions: [
+    {
+      kind: "sessions",
+      index: 11,
+      sessions: [{ id: 70_000, ttlMs: 10_000, info: "x", silence: 2, holds: 1, waits: 0 }],
+    },
+  ],
   status: [
     {
       kind: "status",
@@ -190,7 +205,9 @@ const refusedMessages = Object.values(refusals)
   .map((refusal): ServerMessage => ({ kind: "refused", session: 70_000, request: 3, id: null, key: null, refusal }));
 
 export const serverMessages: Record<ServerMessage["kind"], readonly ServerMessage[]> = {
-  welcome: [{ kind: "welcome", protocol: 1, features: ["slots"], node: "n2", clusterId: "c-1", leader, nodes: [leader] }],
+  welcome: [
+    { kind: "welcome", protocol: 1, features: ["slots"], node: "n2", clusterId: "c-1", leader, nodes: [leader] },
+  ],
   leader: [
     { kind: "leader", leader },
     { kind: "leader", leader: null },
@@ -273,7 +290,14 @@ export const raftMessages: Record<Message["kind"], Message> = {
   appendRejected: { kind: "appendRejected", term: termOf(4), rejected: indexOf(7), hint: positionOf(2, 5) },
   heartbeat: { kind: "heartbeat", term: termOf(4), commitIndex: indexOf(10), round: 77 },
   heartbeatAnswer: { kind: "heartbeatAnswer", term: termOf(4), round: 77 },
-  snapshotChunk: { kind: "snapshotChunk", term: termOf(4), base, chunk: 2, bytes: new Uint8Array([9, 8, 7]), done: true },
+  snapshotChunk: {
+    kind: "snapshotChunk",
+    term: termOf(4),
+    base,
+    chunk: 2,
+    bytes: new Uint8Array([9, 8, 7]),
+    done: true,
+  },
   snapshotAnswer: { kind: "snapshotAnswer", term: termOf(4), snapshotIndex: indexOf(large), next: 3, installed: false },
   timeoutNow: { kind: "timeoutNow", term: termOf(4) },
 };

@@ -14,16 +14,7 @@ import {
 } from "../src/index.js";
 import type { WireErrorCode } from "../src/index.js";
 import { base, entries, indexOf, snapshotPiece, termOf } from "./samples.js";
-
-function codeOf(run: () => unknown): WireErrorCode {
-  try {
-    run();
-  } catch (error) {
-    assert.ok(error instanceof WireError, String(error));
-    return error.code;
-  }
-  return assert.fail("nothing was thrown");
-}
+import { codeOf } from "./wire-errors.js";
 
 const stored: readonly [string, Uint8Array, (bytes: Uint8Array) => unknown][] = [
   ["a block of entries", new Uint8Array(encodeEntries(entries)), decodeEntries],
@@ -43,13 +34,17 @@ for (const [what, bytes, decode] of stored) {
   });
 
   test(`${what}: cut short at any length is seen`, () => {
-    for (let length = 0; length < bytes.length; length++) assert.throws(() => decode(bytes.subarray(0, length)), WireError);
+    for (let length = 0; length < bytes.length; length++)
+      assert.throws(() => decode(bytes.subarray(0, length)), WireError);
   });
 
   test(`${what}: a newer format is refused as such`, () => {
     const newer = new Uint8Array(bytes);
     newer[0] = limits.formatVersion + 1;
-    assert.equal(codeOf(() => decode(newer)), "newer_format");
+    assert.equal(
+      codeOf(() => decode(newer)),
+      "newer_format",
+    );
   });
 }
 
@@ -99,7 +94,11 @@ test("a snapshot piece that can't be read back is not written", () => {
     [["\uFEFFname"], "bad_value"],
     [[() => 1], "bad_value"],
   ];
-  for (const [piece, code] of odd) assert.equal(codeOf(() => encodeSnapshotPiece(piece)), code);
+  for (const [piece, code] of odd)
+    assert.equal(
+      codeOf(() => encodeSnapshotPiece(piece)),
+      code,
+    );
 });
 
 test("more names than a frame has items, in one piece", () => {
