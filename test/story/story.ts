@@ -16,8 +16,12 @@ const stoppedMs = isFast ? 4_000 : 12_000;
 const original = "a text";
 
 class Timeline {
-  private readonly startMs = performance.timeOrigin + performance.now();
+  private startMs = 0;
   readonly problems: string[] = [];
+
+  restart(): void {
+    this.startMs = performance.timeOrigin + performance.now();
+  }
 
   say(who: string, what: string, atMs: number = performance.timeOrigin + performance.now()): void {
     const seconds = ((atMs - this.startMs) / 1_000).toFixed(2).padStart(6);
@@ -44,6 +48,7 @@ async function play(database: TestPostgres, guarded: boolean, document: string, 
   const pool = database.pool({ max: 1 });
   await pool.query("INSERT INTO documents (id, body) VALUES ($1, $2)", [document, original]);
   const cluster = await TestCluster.start();
+  timeline.restart();
   const task = { endpoints: cluster.endpoints, ttlMs, database: database.url, document, guarded };
   const a = new StoryWorker({ ...task, name: "worker A" });
   let b: StoryWorker | null = null;
