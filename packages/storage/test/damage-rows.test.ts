@@ -1,12 +1,15 @@
 /** Every kind of damage is refused at this start and at all later ones, with its reason, and nothing but `identity` is touched. */
 import { Level } from "level";
+import assert from "node:assert/strict";
 import { join } from "node:path";
 import { describe } from "node:test";
 import {
   baseKey,
   chunkKey,
   completeKey,
+  decodeBlock,
   decodeMeta,
+  encodeBlock,
   encodeMeta,
   encodeOwner,
   entriesKey,
@@ -16,7 +19,7 @@ import {
   unseal,
 } from "../src/rows.js";
 import type { Meta } from "../src/rows.js";
-import { index, owner, term } from "./fixture.js";
+import { endOf, entriesAfter, index, owner, payloads, term } from "./fixture.js";
 import { blocks, editRows, snapshot } from "./prototypes.js";
 import type { RowEdit } from "./prototypes.js";
 import { run } from "./refusals.js";
@@ -126,6 +129,34 @@ const rows: readonly Case[] = [
       return [{ type: "put", key, value: seal(key, unseal(entriesKey(0, 47), await get(entriesKey(0, 47)))) }];
     }),
     found: /the chain is broken before index 46/,
+  },
+  {
+    name: "an entry with another payload, sealed again",
+    from,
+    damage: edited(async (get) => {
+      const key = entriesKey(0, 41);
+      const block = decodeBlock(key, await get(key));
+      const entries = block.entries.map((entry, at) => (at === 2 ? { ...entry, payload: new Uint8Array(3) } : entry));
+      return [{ type: "put", key, value: encodeBlock(key, { ...block, entries }) }];
+    }),
+    found: /the chain is broken at index 43/,
+  },
+  {
+    name: "an entry of an older term, chained anew to the end",
+    from,
+    damage: edited(async (get) => {
+      const key = entriesKey(0, 47);
+      const { previousChain, entries } = decodeBlock(key, await get(key));
+      const kept = entries.slice(0, 2);
+      const older = entriesAfter(endOf(kept), 1, payloads(1, 20));
+      const before = decodeMeta(await get(metaKey));
+      const last = older[0] ?? assert.fail("an entry");
+      return [
+        { type: "put", key, value: encodeBlock(key, { previousChain, entries: [...kept, last] }) },
+        { type: "put", key: metaKey, value: encodeMeta({ ...before, last }) },
+      ];
+    }),
+    found: /the term falls at index 49/,
   },
   ...[0, 1, 2].flatMap((number): Case[] => [
     {

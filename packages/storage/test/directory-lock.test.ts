@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { readFile, rm, symlink, writeFile } from "node:fs/promises";
+import { readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
@@ -76,8 +76,11 @@ test("the lock's own files may be damaged, or gone", async () => {
 test("a lock that was repaired still is one", async () => {
   const { directory, opened } = await formNew();
   await opened.close();
+  const file = join(directory, "lock", "LOCK");
+  const { ino } = await stat(file);
   await writeFile(join(directory, "lock", "CURRENT"), "junk");
   const again = await openFormed(directory);
+  assert.equal((await stat(file)).ino, ino, "it is the same file: who waits for the old one waits for this");
   await expectLocked(directory, process.pid);
   await again.opened.close();
 });

@@ -1,19 +1,24 @@
 /** LevelDB is only used in the one safe way, and its errors are final. */
-import type { Entry } from "@holdfast/raft";
+import type { Entry, HardState } from "@holdfast/raft";
 import assert from "node:assert/strict";
 import { readFile, readdir } from "node:fs/promises";
 import { test } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
 import { readIdentity } from "../src/identity.js";
 import { StorageError } from "../src/index.js";
+import { LevelStore } from "../src/level-store.js";
+import type { Recovered } from "../src/recovery.js";
 import {
   append,
   baseAt,
   endOf,
   entriesAfter,
+  firstBase,
   formNew,
   index,
   nothing,
   open,
+  owner,
   payloads,
   writeSnapshot,
 } from "./fixture.js";
@@ -89,6 +94,72 @@ test("what a crash left of a removal is deleted at the next start, synced", asyn
   await expectRestored(directory, { base: baseAt(entries.at(-1)) });
   assert.equal((await rowsOf(directory, "entries")).length, 0);
 });
+
+test("rows that LevelDB doesn't show as its files hold them are damage", async () => {
+  const { directory, opened } = await storeWith(2, 2);
+  await opened.close();
+  const original = internals._iterator;
+  internals._iterator = function (this: unknown, options) {
+    return original.call(this as Internals, { ...options, limit: 4 });
+  };
+  await assert.rejects(
+    open(directory),
+    (error) => error instanceof StorageError && error.code === "damaged" && /shows 4 of its 5 rows/.test(error.message),
+  );
+  restoreInternals();
+});
+
+test("a batch is synced, then its file's name, then the mark is written, and synced if there is a new name", async () => {
+  const steps: string[] = [];
+  const step =
+    <T>(name: string, result: T) =>
+    async (): Promise<T> => {
+      await delay(1);
+      steps.push(name);
+      return result;
+    };
+  let isNewName = false;
+  const unused = (): never => assert.fail("not used");
+  const recovered = recoveredFrom(hardState);
+  const store = new LevelStore(recovered, {
+    database: {
+      writeSynced: step("batch", undefined),
+      get: unused,
+      rows: unused,
+      compact: unused,
+      close: step("close", undefined),
+    },
+    mark: {
+      write: (number) => step(`mark ${number}`, undefined)(),
+      sync: step("sync mark", undefined),
+      close: step("close", undefined),
+    },
+    newNames: { syncIfChanged: () => step("look at names", isNewName)(), close: step("close", undefined) },
+    quarantine: unused,
+  });
+  await append(store, entriesAfter(endOf([]), 2, payloads(1, 1)));
+  isNewName = true;
+  await store.write({ ...nothing, hardState });
+  assert.deepEqual(steps, ["batch", "look at names", "mark 6", "batch", "look at names", "mark 7", "sync mark"]);
+});
+
+function recoveredFrom(state: HardState): Recovered {
+  return {
+    owner,
+    meta: {
+      batchNumber: 5,
+      generation: 0,
+      firstIndex: 1,
+      last: { ...firstBase.position, chain: 0 },
+      snapshotIndex: null,
+      hardState: state,
+    },
+    restored: { hardState: state, base: firstBase, entries: [] },
+    blocks: [],
+    complete: null,
+    garbage: [],
+  };
+}
 
 test("only one module imports level, and one more for the lock", async () => {
   const source = new URL("../../src/", import.meta.url);

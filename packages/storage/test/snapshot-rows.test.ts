@@ -13,6 +13,7 @@ import {
   readSnapshot,
   writeSnapshot,
 } from "./fixture.js";
+import { internals, restoreInternals } from "./level-internals.js";
 import { expectRestored, rowsOf, storeWith } from "./store-fixture.js";
 
 // A snapshot on disk, own or received.
@@ -40,6 +41,23 @@ test("an older one can be read until a removal", async () => {
   await store.write({ ...nothing, removeThrough: index(2) });
   assert.equal(await store.readChunk(index(3), 1), null);
   assert.notEqual(await store.readChunk(index(6), 0), null);
+  await opened.close();
+});
+
+test("a chunk whose rows go while it is read", async () => {
+  const { opened, store, entries } = await storeWith(9);
+  await writeSnapshot(store, baseAt(entries[2]), payloads(1, 10));
+  await writeSnapshot(store, baseAt(entries[5]), payloads(1, 10));
+  let answer = (): void => undefined;
+  internals._get = async () => {
+    await new Promise<void>((resolve) => (answer = resolve));
+    return undefined;
+  };
+  const reading = store.readChunk(index(3), 0);
+  restoreInternals();
+  await store.write({ ...nothing, removeThrough: index(2) });
+  answer();
+  assert.equal(await reading, null);
   await opened.close();
 });
 
@@ -109,8 +127,8 @@ test("the log is shorter: it is empty behind the base", async () => {
   await writeSnapshot(store, baseAt(at(20)), payloads(2, 10), "received");
   await append(store, longer.slice(20, 25));
   await opened.close();
-  await expectRestored(directory, { base: baseAt(at(20)), entries: longer.slice(20, 25) });
   assert.equal((await rowsOf(directory, "entries")).length, 1, "the old log is deleted");
+  await expectRestored(directory, { base: baseAt(at(20)), entries: longer.slice(20, 25) });
 });
 
 test("the log has the base: it goes on behind it", async () => {
@@ -129,6 +147,27 @@ test("the log has another entry at the base: it is empty behind the base", async
   await append(store, longer.slice(20, 22));
   await opened.close();
   await expectRestored(directory, { base: baseAt(at(20)), entries: longer.slice(20, 22) });
+});
+
+test("a log of many blocks is replaced at once, and its rows are deleted by and by", async () => {
+  const { directory, opened, store } = await storeWith(...Array.from({ length: 300 }, () => 1));
+  await writeSnapshot(store, baseAt(at(20)), payloads(2, 10), "received");
+  const anew = entriesAfter(at(20), 2, payloads(2, 7));
+  for (const entry of anew) await append(store, [entry]);
+  await opened.close();
+  assert((await rowsOf(directory, "entries")).length > 100, "most of the old log is still there");
+  await expectRestored(directory, { base: baseAt(at(20)), entries: anew });
+  assert.equal((await rowsOf(directory, "entries")).length, 2, "the start has deleted it");
+});
+
+test("rows of the old log go while the new one grows over their places", async () => {
+  const { directory, opened, store } = await storeWith(...Array.from({ length: 300 }, () => 1));
+  await writeSnapshot(store, baseAt(at(20)), payloads(2, 10), "received");
+  const anew = entriesAfter(at(20), 2, payloads(280, 7));
+  for (const entry of anew) await append(store, [entry]);
+  await opened.close();
+  assert.equal((await rowsOf(directory, "entries")).length, anew.length);
+  await expectRestored(directory, { base: baseAt(at(20)), entries: anew });
 });
 
 test("the entry at the base comes in the same write", async () => {
