@@ -1,0 +1,364 @@
+import { strict as assert } from "node:assert";
+import { once } from "node:events";
+import { connect } from "node:net";
+import type { Socket } from "node:net";
+import { afterEach, describe, test } from "node:test";
+import { decodeServerFrame, encodeClientFrame, limits } from "@holdfast/wire";
+import type { ClientMessage, ServerMessage } from "@holdfast/wire";
+import { WebSocket } from "ws";
+import type { ClientOptions } from "ws";
+import { createClientListener } from "../src/client-listener.js";
+import type { ClientListener, ClientListenerOptions } from "../src/client-listener.js";
+import { createSystemClock } from "../src/clock.js";
+import { createHttpHandler } from "../src/http.js";
+import type { RejectionReason } from "../src/metrics.js";
+import type { ClientConnection } from "../src/ports.js";
+import { memoryLogger, sleep, until } from "./helpers.js";
+
+interface Recorded {
+  readonly listener: ClientListener;
+  readonly url: string;
+  readonly port: number;
+  readonly opened: ClientConnection[];
+  readonly closed: ClientConnection[];
+  readonly messages: { readonly connection: ClientConnection; readonly message: ClientMessage }[];
+  readonly rejected: RejectionReason[];
+  readonly log: ReturnType<typeof memoryLogger>;
+}
+
+const listeners: ClientListener[] = [];
+const sockets: WebSocket[] = [];
+
+afterEach(async () => {
+  for (const socket of sockets.splice(0)) socket.terminate();
+  await Promise.all(listeners.splice(0).map((listener) => listener.close()));
+});
+
+async function start(changes: Partial<ClientListenerOptions> = {}, isOpen = true): Promise<Recorded> {
+  const log = memoryLogger();
+  const rejected: RejectionReason[] = [];
+  const http = { origins: ["https://tool.example"], hosts: ["locks.example"], isLoopbackOnly: true };
+  const options: ClientListenerOptions = {
+    listen: { host: "127.0.0.1", port: 0 },
+    http,
+    connectionsMax: 100,
+    pendingUpgradesMax: 50,
+    bufferedBytesSlow: limits.clientBufferedBytesSlow,
+    bufferedBytesMax: limits.clientBufferedBytesMax,
+    headMs: 5_000,
+    helloMs: 5_000,
+    pingMs: 5_000,
+    ...changes,
+  };
+  const handleRequest = createHttpHandler(http, {
+    health: () => ({ isLive: true, isReady: true, problem: null }),
+    status: () => null,
+    metrics: () => Promise.resolve({ contentType: "text/plain", text: "" }),
+  });
+  const listener = createClientListener(options, {
+    clock: createSystemClock(),
+    logger: log,
+    handleRequest,
+    onRejected: (reason) => rejected.push(reason),
+  });
+  listeners.push(listener);
+  const port = await listener.start();
+  const recorded: Recorded = { listener, url: `ws://127.0.0.1:${port}/`, port, opened: [], closed: [], messages: [], rejected, log };
+  if (isOpen) {
+    listener.open({
+      onOpened: (connection) => recorded.opened.push(connection),
+      onClosed: (connection) => recorded.closed.push(connection),
+      onMessages: (connection, messages) => {
+        for (const message of messages) recorded.messages.push({ connection, message });
+      },
+    });
+  }
+  return recorded;
+}
+
+const hello: ClientMessage = { kind: "hello", protocol: 1, features: [], clusterId: null, seenIndex: 0, info: "test" };
+
+async function join(url: string, options: ClientOptions = {}): Promise<WebSocket> {
+  const socket = new WebSocket(url, { perMessageDeflate: false, ...options });
+  sockets.push(socket);
+  socket.on("error", () => undefined);
+  socket.on("close", (code, reason) => ends.set(socket, { code, reason: reason.toString() }));
+  await once(socket, "open");
+  return socket;
+}
+
+const ends = new WeakMap<WebSocket, { code: number; reason: string }>();
+
+/** Resolves with the close code and reason, also of a socket that is closed already. */
+async function closing(socket: WebSocket): Promise<{ code: number; reason: string } | undefined> {
+  await until(() => ends.has(socket), "the socket is closed");
+  return ends.get(socket);
+}
+
+async function rawSocket(port: number): Promise<Socket> {
+  const socket = connect(port, "127.0.0.1");
+  socket.on("error", () => undefined);
+  await once(socket, "connect");
+  return socket;
+}
+
+/** Resolves when a ping is answered or the socket is closed. */
+function answerOf(socket: WebSocket): Promise<void> {
+  return new Promise((resolve) => {
+    const onAnswer = (): void => {
+      socket.off("pong", onAnswer);
+      socket.off("close", onAnswer);
+      resolve();
+    };
+    socket.on("pong", onAnswer);
+    socket.on("close", onAnswer);
+  });
+}
+
+function leaderMessage(n: number, bytes = 0): ServerMessage {
+  return { kind: "leader", leader: { id: `n${n}`, client: `${"x".repeat(Math.min(bytes, 200))}:1` } };
+}
+
+describe("the client port", () => {
+  test("hands decoded messages on, with their connection, in order", async () => {
+    const { url, messages, opened } = await start();
+    const first = await join(url);
+    const second = await join(url);
+    first.send(encodeClientFrame([hello, { kind: "keepalive", session: 5, number: 1 }]));
+    first.send(encodeClientFrame([{ kind: "keepalive", session: 5, number: 2 }]));
+    await until(() => messages.length === 3, "three messages");
+    second.send(encodeClientFrame([hello]));
+    await until(() => messages.length === 4, "four messages");
+    assert.deepEqual(
+      messages.map(({ connection, message }) => [connection.id, message.kind === "keepalive" ? message.number : message.kind]),
+      [[1, "hello"], [1, 1], [1, 2], [2, "hello"]],
+    );
+    assert.match(opened[0]?.remote ?? "", /^127\.0\.0\.1:\d+$/);
+    assert.notEqual(opened[0]?.remote, opened[1]?.remote);
+  });
+
+  test("what one turn sends leaves in one frame, per connection", async () => {
+    const { url, opened } = await start();
+    const socket = await join(url);
+    const other = await join(url);
+    const frames: ServerMessage[][] = [];
+    const otherFrames: ServerMessage[][] = [];
+    socket.on("message", (data) => frames.push(decodeServerFrame(data as Buffer)));
+    other.on("message", (data) => otherFrames.push(decodeServerFrame(data as Buffer)));
+    const [mine, theirs] = opened;
+    for (let n = 1; n <= 100; n += 1) {
+      mine?.send(leaderMessage(n));
+      if (n % 50 === 0) theirs?.send(leaderMessage(n));
+    }
+    await sleep(0);
+    mine?.send(leaderMessage(101));
+    await until(() => frames.length >= 2 && otherFrames.length >= 1, "frames");
+    assert.deepEqual(frames.map((frame) => frame.length), [100, 1]);
+    assert.deepEqual(otherFrames.map((frame) => frame.length), [2]);
+    assert.deepEqual(frames[0]?.map((message) => (message.kind === "leader" ? message.leader?.id : "")).slice(0, 3), ["n1", "n2", "n3"]);
+  });
+
+  test("what was sent before a close still arrives; after it, nothing happens", async () => {
+    const { url, opened, closed } = await start();
+    const socket = await join(url);
+    const frames: number[] = [];
+    socket.on("message", (data) => frames.push(decodeServerFrame(data as Buffer).length));
+    opened[0]?.send(leaderMessage(1));
+    opened[0]?.close(4_000, "enough");
+    opened[0]?.send(leaderMessage(2));
+    assert.deepEqual(await closing(socket), { code: 4_000, reason: "enough" });
+    assert.deepEqual(frames, [1]);
+    await until(() => closed.length === 1, "onClosed");
+    opened[0]?.send(leaderMessage(3));
+    opened[0]?.close(4_000, "again");
+    await sleep(20);
+    assert.equal(closed.length, 1, "said once");
+  });
+
+  test("refuses foreign web origins and host names, and lets listed ones in", async () => {
+    const { url, port, rejected, opened } = await start();
+    await assert.rejects(join(url, { origin: "http://evil.example" }), /403/);
+    await assert.rejects(join(url, { origin: "null" }), /403/);
+    await assert.rejects(join(url, { headers: { host: `rebound.example:${port}` } }), /421/);
+    assert.deepEqual(rejected, ["origin", "origin", "host"]);
+    await join(url, { origin: "https://tool.example" });
+    await join(url, { headers: { host: `localhost:${port}` } });
+    await join(url, { headers: { host: "locks.example" } });
+    assert.equal(opened.length, 3);
+  });
+
+  test("tells clients to come back while the node isn't ready, and when it is full", async () => {
+    const early = await start({}, false);
+    await assert.rejects(join(early.url), /503/);
+    assert.deepEqual(early.rejected, ["not_ready"]);
+    const { url, rejected, opened, closed } = await start({ connectionsMax: 2 });
+    const first = await join(url);
+    await join(url);
+    await assert.rejects(join(url), /503/);
+    assert.deepEqual(rejected, ["connection_cap"]);
+    first.terminate();
+    await until(() => closed.length === 1, "room again");
+    await join(url);
+    assert.equal(opened.length, 3);
+  });
+
+  test("caps sockets that have not finished their handshake, and times them out", async () => {
+    const { port, url, rejected } = await start({ pendingUpgradesMax: 3, headMs: 400 });
+    const idle = await Promise.all([rawSocket(port), rawSocket(port), rawSocket(port)]);
+    const slow = idle[0] as Socket;
+    slow.write("GET / HTTP/1.1\r\nHost: localhost\r\nUpgr");
+    await sleep(20);
+    const extra = await rawSocket(port);
+    await once(extra, "close");
+    assert.deepEqual(rejected, ["pending_cap"]);
+    for (const socket of idle) socket.resume();
+    await until(() => idle.every((socket) => socket.closed), "they are timed out");
+    await sleep(50);
+    await join(url);
+  });
+
+  test("a reset in mid-handshake ends nothing", async () => {
+    const { port, url } = await start();
+    for (let n = 0; n < 50; n += 1) {
+      const socket = await rawSocket(port);
+      socket.write("GET / HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n");
+      if (n % 2 === 0) socket.resetAndDestroy();
+      else setImmediate(() => socket.resetAndDestroy());
+    }
+    await sleep(50);
+    await join(url);
+  });
+
+  test("who says no hello in time is sent away; who has said it stays", async () => {
+    const { url, rejected } = await start({ helloMs: 400 });
+    const silent = await join(url);
+    const chatty = await join(url);
+    const polite = await join(url);
+    polite.send(encodeClientFrame([hello]));
+    chatty.send(encodeClientFrame([{ kind: "keepalive", session: 1, number: 1 }]));
+    const codes = [(await closing(silent))?.code, (await closing(chatty))?.code];
+    assert.deepEqual(codes, [1008, 1008]);
+    await sleep(450);
+    assert.equal(polite.readyState, WebSocket.OPEN);
+    assert.deepEqual(rejected, ["hello_timeout", "hello_timeout"]);
+  });
+
+  test("a frame that can't be decoded closes with 1007 and a code, and echoes nothing", async () => {
+    const { url, rejected, messages, log } = await start();
+    const secret = "do-not-repeat-me";
+    const socket = await join(url);
+    socket.send(Buffer.concat([Buffer.from([0x91, 0xa0 + secret.length]), Buffer.from(secret)]));
+    socket.send(encodeClientFrame([hello]));
+    const end = await closing(socket);
+    assert.equal(end?.code, 1007);
+    assert.match(end.reason, /^[a-z_]+$/);
+    await sleep(20);
+    assert.deepEqual([rejected, messages], [["bad_frame"], []], "what follows is not read");
+    assert.ok(!JSON.stringify(log.lines).includes(secret));
+    const texter = await join(url);
+    texter.send("hello");
+    assert.equal((await closing(texter))?.code, 1003);
+    const giant = await join(url);
+    giant.send(new Uint8Array(limits.clientFrameBytesMax + 1));
+    assert.equal((await closing(giant))?.code, 1009);
+  });
+
+  test("1,000 random and 1,000 mutated frames: no crash, and each is refused or well formed", async () => {
+    const { url, messages, opened, closed } = await start({ connectionsMax: 10_000 });
+    let state = 12_345;
+    const random = (below: number): number => {
+      state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0;
+      return Math.floor((state / 2 ** 32) * below);
+    };
+    const good = [
+      encodeClientFrame([hello]),
+      encodeClientFrame([{ kind: "keepalive", session: 7, number: 3 }, { kind: "resume", session: 7, key: "0".repeat(32) }]),
+      encodeClientFrame([{ kind: "query", id: 1, query: { kind: "list", prefix: "a", after: "", limit: 10 } }]),
+    ];
+    const frames: Uint8Array[] = [];
+    for (let n = 0; n < 1_000; n += 1) frames.push(Uint8Array.from({ length: random(200) }, () => random(256)));
+    for (let n = 0; n < 1_000; n += 1) {
+      const bytes = Uint8Array.from(good[n % good.length] as Uint8Array);
+      for (let flips = 0; flips <= random(3); flips += 1) bytes[random(bytes.length)] = random(256);
+      frames.push(random(4) === 0 ? bytes.subarray(0, random(bytes.length)) : bytes);
+    }
+    let refused = 0;
+    let socket = await join(url);
+    for (const frame of frames) {
+      if (socket.readyState !== WebSocket.OPEN) {
+        refused += 1;
+        socket = await join(url);
+      }
+      socket.send(frame, () => undefined);
+      // Refused, or taken: a ping behind it tells when it has been looked at.
+      socket.ping(undefined, undefined, () => undefined);
+      await answerOf(socket);
+    }
+    assert.ok(refused > 500, `${refused} were refused`);
+    for (const { message } of messages) assert.match(message.kind, /^[a-zA-Z]+$/);
+    socket.terminate();
+    await until(() => closed.length === opened.length, "every connection is accounted for");
+    const after = await join(url);
+    after.send(encodeClientFrame([hello]));
+    const before = messages.length;
+    await until(() => messages.length === before + 1, "and the port still works");
+  });
+
+  test("a reader that stops is marked, then cut off, while others go on", async () => {
+    const { url, opened, closed, rejected, log, listener } = await start();
+    const stuck = await join(url);
+    const reader = await join(url);
+    let read = 0;
+    reader.on("message", (data) => (read += decodeServerFrame(data as Buffer).length));
+    stuck.pause();
+    const [slow, quick] = opened;
+    const perTurn = 2_000;
+    let most = 0;
+    for (let turn = 0; turn < 200 && closed.length === 0; turn += 1) {
+      for (let n = 0; n < perTurn; n += 1) slow?.send(leaderMessage(n, 200));
+      quick?.send(leaderMessage(turn));
+      await sleep(1);
+      most = Math.max(most, listener.figures().bufferedBytes);
+    }
+    await until(() => closed.length === 1, "cut off");
+    assert.deepEqual([closed[0], rejected], [slow, ["slow_reader"]]);
+    assert.ok(most <= limits.clientBufferedBytesMax, `${most} bytes waited`);
+    assert.deepEqual(
+      log.lines.filter(({ level }) => level === "warn").map(({ text }) => text),
+      ["client reads slowly", "client reads too slowly: cut off"],
+    );
+    await until(() => read > 0, "the other has its messages");
+    assert.equal(reader.readyState, WebSocket.OPEN);
+  });
+
+  test("a connection that is dead without a word is found by pings; a living silent one stays", async () => {
+    const { url, closed, opened } = await start({ pingMs: 60 });
+    const living = await join(url);
+    const dead = await join(url, { autoPong: false });
+    await until(() => closed.length === 1, "the dead one is closed");
+    assert.equal(closed[0], opened[1]);
+    assert.equal(living.readyState, WebSocket.OPEN);
+    assert.notEqual(dead.readyState, WebSocket.OPEN);
+  });
+
+  test("a flood of tiny fragments is cut off", async () => {
+    const { url } = await start();
+    const socket = await join(url);
+    for (let n = 0; n < 200; n += 1) socket.send(Buffer.from([1]), { fin: false });
+    assert.equal((await closing(socket))?.code, 1008);
+  });
+
+  test("close() sends clients elsewhere and doesn't wait for those who don't answer", async () => {
+    const { listener, url, closed } = await start();
+    const polite = await join(url);
+    const stuck = await join(url);
+    stuck.pause();
+    const beganMs = performance.now();
+    await listener.close();
+    const tookMs = performance.now() - beganMs;
+    assert.equal((await closing(polite))?.code, 1001);
+    assert.ok(tookMs < 1_500, `took ${tookMs} ms`);
+    await until(() => closed.length === 2, "both are told as closed");
+    await assert.rejects(join(url), /ECONNREFUSED/);
+  });
+});

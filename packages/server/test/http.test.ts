@@ -1,0 +1,133 @@
+import { strict as assert } from "node:assert";
+import { createServer, request } from "node:http";
+import type { IncomingHttpHeaders, Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { after, before, describe, test } from "node:test";
+import { createHttpHandler } from "../src/http.js";
+import type { Health } from "../src/http.js";
+
+interface Answer {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly text: string;
+}
+
+describe("plain HTTP on the client port", () => {
+  let server: Server;
+  let port = 0;
+  let health: Health = { isLive: true, isReady: true, problem: null };
+  let status: object | null = null;
+  let figures: () => Promise<string> = () => Promise.resolve("holdfast_raft_term 1\n");
+
+  before(async () => {
+    const options = { origins: ["https://tool.example"], hosts: ["locks.example"], isLoopbackOnly: true };
+    server = createServer(
+      createHttpHandler(options, {
+        health: () => health,
+        status: () => status,
+        metrics: async () => ({ contentType: "text/plain; version=0.0.4", text: await figures() }),
+      }),
+    );
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    port = (server.address() as AddressInfo).port;
+  });
+  after(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+
+  function ask(path: string, headers: Record<string, string> = {}, method = "GET", body = ""): Promise<Answer> {
+    return new Promise((resolve, reject) => {
+      const asked = request({ host: "127.0.0.1", port, path, method, headers }, (response) => {
+        let text = "";
+        response.on("data", (data: Buffer) => (text += data.toString()));
+        response.on("end", () => resolve({ status: response.statusCode ?? 0, headers: response.headers, text }));
+      });
+      asked.on("error", reject);
+      asked.end(body);
+    });
+  }
+
+  function problemIn(answer: Answer): { readonly status: number; readonly title: string; readonly detail: string } {
+    assert.equal(answer.headers["content-type"], "application/problem+json");
+    const problem = JSON.parse(answer.text) as { type: string; status: number; title: string; detail: string };
+    assert.equal(problem.type, "about:blank");
+    assert.equal(problem.status, answer.status);
+    return problem;
+  }
+
+  test("/livez and /readyz", async () => {
+    health = { isLive: true, isReady: true, problem: null };
+    for (const path of ["/livez", "/readyz", "/readyz?verbose"]) {
+      const answer = await ask(path);
+      assert.deepEqual([answer.status, JSON.parse(answer.text)], [200, { status: "ok" }], path);
+      assert.equal(answer.headers["cache-control"], "no-store");
+    }
+    health = { isLive: true, isReady: false, problem: "no leader is known" };
+    assert.equal((await ask("/livez")).status, 200);
+    const notReady = await ask("/readyz");
+    assert.equal(notReady.status, 503);
+    assert.equal(problemIn(notReady).detail, "no leader is known");
+    health = { isLive: false, isReady: false, problem: "the node is stopping" };
+    assert.equal((await ask("/livez")).status, 503);
+  });
+
+  test("/metrics, and what happens when they fail", async () => {
+    const answer = await ask("/metrics");
+    assert.deepEqual([answer.status, answer.headers["content-type"], answer.text], [200, "text/plain; version=0.0.4", "holdfast_raft_term 1\n"]);
+    figures = () => Promise.reject(new Error("inner secret"));
+    const failed = await ask("/metrics");
+    assert.equal(failed.status, 500);
+    assert.doesNotMatch(problemIn(failed).detail, /secret/);
+  });
+
+  test("/v1/status", async () => {
+    health = { isLive: true, isReady: false, problem: "the cluster is not formed yet" };
+    status = null;
+    assert.equal(problemIn(await ask("/v1/status")).detail, "the cluster is not formed yet");
+    status = { id: "n1", role: "leader" };
+    assert.deepEqual(JSON.parse((await ask("/v1/status")).text), { id: "n1", role: "leader" });
+  });
+
+  test("other paths and methods are problems too", async () => {
+    for (const path of ["/", "/metrics/", "/v1/locks", "//livez", "/%2e%2e/livez"]) {
+      assert.equal(problemIn(await ask(path)).status, 404, path);
+    }
+    for (const method of ["POST", "PUT", "DELETE", "OPTIONS"]) {
+      const answer = await ask("/livez", { "content-type": "text/plain" }, method, method.startsWith("P") ? "a body nobody reads" : "");
+      assert.equal(problemIn(answer).status, 405, method);
+      assert.equal(answer.headers.allow, "GET, HEAD");
+    }
+    health = { isLive: true, isReady: true, problem: null };
+    const head = await ask("/livez", {}, "HEAD");
+    assert.deepEqual([head.status, head.text, head.headers["content-length"]], [200, "", "16"]);
+  });
+
+  test("web pages of others are kept out, by origin and by host", async () => {
+    assert.equal(problemIn(await ask("/metrics", { origin: "http://evil.example" })).status, 403);
+    assert.equal(problemIn(await ask("/metrics", { origin: "null" })).status, 403);
+    assert.equal(problemIn(await ask("/metrics", { host: "rebound.example" })).status, 421);
+    assert.equal(problemIn(await ask("/metrics", { host: "127.0.0.1.evil.example:80" })).status, 421);
+    const listed = await ask("/livez", { origin: "https://tool.example" });
+    assert.deepEqual([listed.status, listed.headers["access-control-allow-origin"]], [200, "https://tool.example"]);
+    for (const host of ["localhost", "LOCALHOST:7101", "127.0.0.1:1", "127.9.9.9", "[::1]:7101", "locks.example:80"]) {
+      assert.equal((await ask("/livez", { host })).status, 200, host);
+    }
+  });
+
+  test("a node that other machines can reach is called by any name", async () => {
+    const handler = createHttpHandler(
+      { origins: [], hosts: [], isLoopbackOnly: false },
+      { health: () => ({ isLive: true, isReady: true, problem: null }), status: () => null, metrics: () => Promise.reject(new Error()) },
+    );
+    const open = createServer(handler);
+    await new Promise<void>((resolve) => open.listen(0, "127.0.0.1", resolve));
+    try {
+      const answer = await fetch(`http://127.0.0.1:${(open.address() as AddressInfo).port}/livez`);
+      assert.equal(answer.status, 200);
+    } finally {
+      open.close();
+      open.closeAllConnections();
+    }
+  });
+});
