@@ -57,14 +57,20 @@ export class ClientListener {
     this.options = options;
     this.parts = parts;
     this.upgrader = createUpgrader();
-    const timeouts = { headersTimeout: options.headMs, requestTimeout: options.headMs, connectionsCheckingInterval: options.headMs / 2 };
+    const timeouts = {
+      headersTimeout: options.headMs,
+      requestTimeout: options.headMs,
+      connectionsCheckingInterval: options.headMs / 2,
+    };
     this.server = createServer(timeouts, (request, response) => parts.handleRequest(request, response));
     this.server.on("connection", (socket: Socket) => this.onConnection(socket));
     this.server.on("clientError", (_, socket) => {
       if (socket.writable) socket.end("HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n");
       else socket.destroy();
     });
-    this.server.on("upgrade", (request: IncomingMessage, socket: Socket, head: Buffer) => this.onUpgrade(request, socket, head));
+    this.server.on("upgrade", (request: IncomingMessage, socket: Socket, head: Buffer) =>
+      this.onUpgrade(request, socket, head),
+    );
     this.sweeper = new Sweeper(parts.clock, options.pingMs, () => {
       for (const connection of this.connections) connection.sweep(quietPeriodsMax);
     });
@@ -128,7 +134,9 @@ export class ClientListener {
     if (problem !== null) return this.refuse(socket, problem.reason, problem.status);
     if (events === null) return this.refuse(socket, "not_ready", 503);
     if (this.connections.size >= this.options.connectionsMax) return this.refuse(socket, "connection_cap", 503);
-    this.upgrader.handleUpgrade(request, socket, head, (webSocket) => this.onConnected(webSocket, socket, remoteOf(request), events));
+    this.upgrader.handleUpgrade(request, socket, head, (webSocket) =>
+      this.onConnected(webSocket, socket, remoteOf(request), events),
+    );
   }
 
   private onConnected(webSocket: WebSocket, socket: Socket, remote: string, events: ClientEvents): void {

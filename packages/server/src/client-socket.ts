@@ -35,7 +35,13 @@ export class ClientSocket implements ClientConnection {
   private outbox: ServerMessage[] = [];
   private isSlow = false;
 
-  constructor(options: ClientSocketOptions, parts: { clock: Clock; logger: Logger }, webSocket: WebSocket, raw: Socket, owner: ClientSocketOwner) {
+  constructor(
+    options: ClientSocketOptions,
+    parts: { clock: Clock; logger: Logger },
+    webSocket: WebSocket,
+    raw: Socket,
+    owner: ClientSocketOwner,
+  ) {
     this.id = options.id;
     this.remote = options.remote;
     this.options = options;
@@ -84,7 +90,10 @@ export class ClientSocket implements ClientConnection {
       const buffered = this.socket.bufferedBytes + bytes.length;
       if (buffered > this.options.bufferedBytesMax) {
         this.owner.onRejected("slow_reader");
-        this.logger.warn({ remote: this.remote, connection: this.id, bytes: buffered }, "client reads too slowly: cut off");
+        this.logger.warn(
+          { remote: this.remote, connection: this.id, bytes: buffered },
+          "client reads too slowly: cut off",
+        );
         this.socket.terminate("reads too slowly");
         return;
       }
@@ -105,7 +114,10 @@ export class ClientSocket implements ClientConnection {
       return encodeServerFrames(messages);
     } catch (error) {
       if (!(error instanceof WireError)) throw error;
-      this.logger.error({ remote: this.remote, connection: this.id, reason: error.message }, "an answer can't be encoded");
+      this.logger.error(
+        { remote: this.remote, connection: this.id, reason: error.message },
+        "an answer can't be encoded",
+      );
       this.socket.close(1011, error.code);
       return [];
     }
@@ -127,7 +139,10 @@ export class ClientSocket implements ClientConnection {
       // The code is one of ours; nothing of the frame goes back or into the log.
       const code = error instanceof WireError ? error.code : "undecodable";
       this.owner.onRejected("bad_frame");
-      this.logger.warn({ remote: this.remote, connection: this.id, reason: code }, "client sent a frame that can't be decoded");
+      this.logger.warn(
+        { remote: this.remote, connection: this.id, reason: code },
+        "client sent a frame that can't be decoded",
+      );
       this.close(1007, code);
       return;
     }

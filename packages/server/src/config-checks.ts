@@ -9,7 +9,7 @@ const entryOverheadBytes = 32;
 const appendOverheadBytes = 64;
 
 /** The shortest TTL that leaves room for an election: design section 6. */
-export function ttlFloorMs(electionTimeoutMs: number): number {
+function ttlFloorMs(electionTimeoutMs: number): number {
   return 3 * electionTimeoutMs + 500;
 }
 
@@ -19,7 +19,8 @@ export type NumberLookup = (option: NumberOption) => number | null;
 export function numberLookup(file: unknown, problems: readonly ConfigProblem[]): NumberLookup {
   const wrongPaths = problems.map((problem) => problem.path);
   const lookup: NumberLookup = (option) => {
-    if (wrongPaths.some((path) => path === "" || option.path === path || option.path.startsWith(`${path}.`))) return null;
+    if (wrongPaths.some((path) => path === "" || option.path === path || option.path.startsWith(`${path}.`)))
+      return null;
     const value = valueAt(file, option.path.split("."));
     return typeof value === "number" ? value : defaultFor(option, lookup);
   };
@@ -30,7 +31,8 @@ function defaultFor(option: NumberOption, lookup: NumberLookup): number | null {
   if (option.path === timingOptions.diskStallMs.path || option.path === timingOptions.ttlMsMin.path) {
     const electionTimeoutMs = lookup(timingOptions.electionTimeoutMs);
     if (electionTimeoutMs === null) return null;
-    const floor = option.path === timingOptions.diskStallMs.path ? 2 * electionTimeoutMs : ttlFloorMs(electionTimeoutMs);
+    const floor =
+      option.path === timingOptions.diskStallMs.path ? 2 * electionTimeoutMs : ttlFloorMs(electionTimeoutMs);
     return Math.max(option.defaultValue, floor);
   }
   return option.defaultValue;
@@ -60,7 +62,8 @@ const numberRules: readonly NumberRule[] = [
     left: heartbeatMs,
     right: electionTimeoutMs,
     // One lost heartbeat, or two late ones, must not cost an election.
-    check: (beat, timeout) => (3 * beat <= timeout ? null : `3 x ${beat} is above timing.electionTimeoutMs (${timeout})`),
+    check: (beat, timeout) =>
+      3 * beat <= timeout ? null : `3 x ${beat} is above timing.electionTimeoutMs (${timeout})`,
   },
   {
     left: diskStallMs,
@@ -83,7 +86,9 @@ const numberRules: readonly NumberRule[] = [
     left: limitOptions.uncommittedBytesMax,
     right: limitOptions.appendBytesMax,
     check: (uncommitted, batch) =>
-      uncommitted >= batch ? null : `${uncommitted} is below limits.appendBytesMax (${batch}): no batch would ever be full`,
+      uncommitted >= batch
+        ? null
+        : `${uncommitted} is below limits.appendBytesMax (${batch}): no batch would ever be full`,
   },
   {
     left: limitOptions.clientBufferedBytesSlow,

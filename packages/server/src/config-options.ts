@@ -62,14 +62,24 @@ export const limitOptions: Readonly<Record<LimitName, NumberOption>> = {
   appendsInFlightMax: limit("appendsInFlightMax", limits.appendsInFlightMax, 1, 1_024),
   appendBytesMax: limit("appendBytesMax", limits.appendBytesMax, limits.commandBytesMax, limits.peerFrameBytesMax),
   appendEntriesMax: limit("appendEntriesMax", limits.appendEntriesMax, 1, 8_000),
-  committedBytesPerOutputMax: limit("committedBytesPerOutputMax", limits.committedBytesPerOutputMax, limits.commandBytesMax, 64 * mib),
+  committedBytesPerOutputMax: limit(
+    "committedBytesPerOutputMax",
+    limits.committedBytesPerOutputMax,
+    limits.commandBytesMax,
+    64 * mib,
+  ),
   trailingEntriesMax: limit("trailingEntriesMax", limits.trailingEntriesMax, 0, 10_000_000),
   snapshotEntries: limit("snapshotEntries", 100_000, 10, 10_000_000),
   snapshotBytes: limit("snapshotBytes", 64 * mib, 64 * kib, gib),
   clientConnectionsMax: limit("clientConnectionsMax", limits.clientConnectionsMax, 1, 100_000),
   sessionsMax: limit("sessionsMax", limits.sessionsMax, 1, 1_000_000),
   clientBufferedBytesSlow: limit("clientBufferedBytesSlow", limits.clientBufferedBytesSlow, 64 * kib, gib),
-  clientBufferedBytesMax: limit("clientBufferedBytesMax", limits.clientBufferedBytesMax, 2 * limits.serverFrameBytesMax, gib),
+  clientBufferedBytesMax: limit(
+    "clientBufferedBytesMax",
+    limits.clientBufferedBytesMax,
+    2 * limits.serverFrameBytesMax,
+    gib,
+  ),
   peerBufferedBytesMax: limit("peerBufferedBytesMax", limits.peerBufferedBytesMax, limits.peerFrameBytesMax, gib),
 };
 

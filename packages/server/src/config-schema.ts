@@ -17,7 +17,7 @@ const shownLengthMax = 60;
 /** A value for a person to read, cut short. */
 export function show(value: unknown): string {
   if (value === undefined) return "nothing";
-  const text = JSON.stringify(value) ?? String(value);
+  const text = JSON.stringify(value);
   return text.length > shownLengthMax ? `${text.slice(0, shownLengthMax)}...` : text;
 }
 
@@ -67,7 +67,9 @@ function leaf<Value>(problemWith: (value: unknown) => string | null) {
 }
 
 function section<Entries extends v.ObjectEntries>(entries: Entries) {
-  return v.object(entries, (issue) => (issue.input === undefined ? "is missing" : `${show(issue.input)} is not an object`));
+  return v.object(entries, (issue) =>
+    issue.input === undefined ? "is missing" : `${show(issue.input)} is not an object`,
+  );
 }
 
 function numbers<Name extends string>(options: Readonly<Record<Name, NumberOption>>) {
@@ -89,7 +91,9 @@ const nodeSchema = section({
 
 const fileSchema = section({
   cluster: leaf<string>(nameProblem),
-  nodes: v.array(nodeSchema, (issue) => (issue.input === undefined ? "is missing" : `${show(issue.input)} is not a list`)),
+  nodes: v.array(nodeSchema, (issue) =>
+    issue.input === undefined ? "is missing" : `${show(issue.input)} is not a list`,
+  ),
   timing: v.optional(numbers(timingOptions)),
   limits: v.optional(numbers(limitOptions)),
   logLevel: v.optional(leaf<LogLevel>(logLevelProblem)),
@@ -119,7 +123,12 @@ function pathFor(keys: readonly unknown[]): string {
 }
 
 /** Own keys only: valibot's strictObject takes "constructor" for a known key, and stops at the first unknown one. */
-function collectUnknownKeys(schema: SchemaNode, value: unknown, keys: readonly unknown[], problems: ConfigProblem[]): void {
+function collectUnknownKeys(
+  schema: SchemaNode,
+  value: unknown,
+  keys: readonly unknown[],
+  problems: ConfigProblem[],
+): void {
   if (schema.wrapped !== undefined) return collectUnknownKeys(schema.wrapped, value, keys, problems);
   if (schema.item !== undefined && Array.isArray(value)) {
     for (const [index, item] of value.entries()) collectUnknownKeys(schema.item, item, [...keys, index], problems);
@@ -134,7 +143,11 @@ function collectUnknownKeys(schema: SchemaNode, value: unknown, keys: readonly u
   for (const [key, child] of Object.entries(value)) {
     const childSchema = Object.hasOwn(entries, key) ? entries[key] : undefined;
     if (childSchema !== undefined) collectUnknownKeys(childSchema, child, [...keys, key], problems);
-    else problems.push({ path: pathFor([...keys, key]), problem: `is unknown; known here: ${Object.keys(entries).join(", ")}` });
+    else
+      problems.push({
+        path: pathFor([...keys, key]),
+        problem: `is unknown; known here: ${Object.keys(entries).join(", ")}`,
+      });
   }
 }
 

@@ -89,7 +89,9 @@ export function parseConfig(text: string, file: string, environment: ConfigEnvir
   try {
     value = JSON.parse(text);
   } catch (error) {
-    throw new ConfigError(file, [{ path: "", problem: `is not JSON: ${error instanceof Error ? error.message : String(error)}` }]);
+    throw new ConfigError(file, [
+      { path: "", problem: `is not JSON: ${error instanceof Error ? error.message : String(error)}` },
+    ]);
   }
   const shapeProblems = checkShape(value);
   const lookup = numberLookup(value, shapeProblems);
@@ -107,7 +109,9 @@ export async function loadConfig(file: string, environment: ConfigEnvironment = 
   try {
     text = await readFile(file, "utf8");
   } catch (error) {
-    throw new ConfigError(file, [{ path: "", problem: `can't be read: ${error instanceof Error ? error.message : String(error)}` }]);
+    throw new ConfigError(file, [
+      { path: "", problem: `can't be read: ${error instanceof Error ? error.message : String(error)}` },
+    ]);
   }
   return parseConfig(text, file, environment);
 }
@@ -128,7 +132,10 @@ function build(raw: RawFile, lookup: NumberLookup, logLevel: LogLevel | null): C
   };
 }
 
-function numbersFor<Name extends string>(options: Readonly<Record<Name, NumberOption>>, lookup: NumberLookup): Record<Name, number> {
+function numbersFor<Name extends string>(
+  options: Readonly<Record<Name, NumberOption>>,
+  lookup: NumberLookup,
+): Record<Name, number> {
   const numbers: Partial<Record<Name, number>> = {};
   for (const name of Object.keys(options) as Name[]) {
     const value = lookup(options[name]);

@@ -20,7 +20,11 @@ export function endingFor(error: unknown): Ending {
   if (error instanceof UnknownCommandError) {
     return { exit: "newerFormat", sentence: `the log has a command of a newer version: ${error.message}`, error };
   }
-  return { exit: "internal", sentence: `an unexpected error: ${error instanceof Error ? error.message : String(error)}`, error };
+  return {
+    exit: "internal",
+    sentence: `an unexpected error: ${error instanceof Error ? error.message : String(error)}`,
+    error,
+  };
 }
 
 function exitFor(error: StorageError): ExitName {

@@ -33,16 +33,44 @@ export interface ExitCode {
 export const exitCodes: Readonly<Record<ExitName, ExitCode>> = {
   ok: { code: 0, name: "ok", sentence: "Done; a node was asked to stop and stopped in order." },
   error: { code: 1, name: "error", sentence: "The operation failed; the message says why." },
-  usage: { code: 2, name: "usage", sentence: "A wrong argument, or a configuration file with problems; all of them are listed." },
-  portInUse: { code: 69, name: "portInUse", sentence: "A port of this node is in use, or its listen address isn't one of this machine." },
-  internal: { code: 70, name: "internal", sentence: "A broken invariant or an unexpected error; the node stopped rather than go on." },
+  usage: {
+    code: 2,
+    name: "usage",
+    sentence: "A wrong argument, or a configuration file with problems; all of them are listed.",
+  },
+  portInUse: {
+    code: 69,
+    name: "portInUse",
+    sentence: "A port of this node is in use, or its listen address isn't one of this machine.",
+  },
+  internal: {
+    code: 70,
+    name: "internal",
+    sentence: "A broken invariant or an unexpected error; the node stopped rather than go on.",
+  },
   directoryInUse: { code: 73, name: "directoryInUse", sentence: "Another process has this data directory open." },
-  storage: { code: 74, name: "storage", sentence: "A storage error, or a damaged or quarantined data directory; docs/operations.md leads back." },
-  notObtained: { code: 75, name: "notObtained", sentence: "The lock could not be obtained in time (holdfast lock and elect)." },
+  storage: {
+    code: 74,
+    name: "storage",
+    sentence: "A storage error, or a damaged or quarantined data directory; docs/operations.md leads back.",
+  },
+  notObtained: {
+    code: 75,
+    name: "notObtained",
+    sentence: "The lock could not be obtained in time (holdfast lock and elect).",
+  },
   lost: { code: 76, name: "lost", sentence: "The lock was lost while the command ran (holdfast lock and elect)." },
   otherNode: { code: 77, name: "otherNode", sentence: "The data directory belongs to another node." },
-  newerFormat: { code: 78, name: "newerFormat", sentence: "The data directory was written by a newer version than this one." },
-  wrongCluster: { code: 79, name: "wrongCluster", sentence: "The other nodes belong to another cluster than this data directory." },
+  newerFormat: {
+    code: 78,
+    name: "newerFormat",
+    sentence: "The data directory was written by a newer version than this one.",
+  },
+  wrongCluster: {
+    code: 79,
+    name: "wrongCluster",
+    sentence: "The other nodes belong to another cluster than this data directory.",
+  },
   wrongInstance: {
     code: 80,
     name: "wrongInstance",

@@ -100,10 +100,16 @@ export class Formation {
     if (this.isForming || this.isStopped) return;
     const problem = this.problemWith(frame);
     if (problem !== null) {
-      this.parts.logger.error({ peer: from, clusterId: frame.clusterId, reason: problem }, "refused a first configuration");
+      this.parts.logger.error(
+        { peer: from, clusterId: frame.clusterId, reason: problem },
+        "refused a first configuration",
+      );
       return;
     }
-    this.parts.logger.info({ peer: from, clusterId: frame.clusterId, firstIndex: frame.firstIndex }, "taking the first configuration");
+    this.parts.logger.info(
+      { peer: from, clusterId: frame.clusterId, firstIndex: frame.firstIndex },
+      "taking the first configuration",
+    );
     this.form({ clusterId: frame.clusterId, firstIndex: frame.firstIndex, configuration: frame.configuration });
   }
 
@@ -134,7 +140,8 @@ export class Formation {
     this.reminder = this.parts.clock.setTimer(reminderMs, () => {
       const met = this.parts.links.met();
       const missing = this.peers.filter((id) => !met.has(id));
-      const text = missing.length > 0 ? `waiting to form the cluster: not met yet: ${missing.join(", ")}` : "waiting to be formed";
+      const text =
+        missing.length > 0 ? `waiting to form the cluster: not met yet: ${missing.join(", ")}` : "waiting to be formed";
       this.parts.logger.info({ missing }, text);
       this.armReminder();
     });

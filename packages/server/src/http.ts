@@ -49,7 +49,10 @@ function hostName(host: string): string {
   return withoutPort.replace(/^\[(.*)\]$/, "$1").toLowerCase();
 }
 
-export function createHttpHandler(options: HttpOptions, parts: HttpParts): (request: IncomingMessage, response: ServerResponse) => void {
+export function createHttpHandler(
+  options: HttpOptions,
+  parts: HttpParts,
+): (request: IncomingMessage, response: ServerResponse) => void {
   return (request, response) => {
     // A request may bring a body nobody asked for; unread it would keep the connection busy.
     request.resume();

@@ -6,7 +6,7 @@ import type { Clock } from "./ports.js";
 import { registerProcessMetrics } from "./process-metrics.js";
 
 /** Why a connection, upgrade or frame was turned away. */
-export const rejectionReasons = [
+const rejectionReasons = [
   "origin",
   "host",
   "not_ready",
@@ -93,13 +93,24 @@ class PrometheusMetrics implements Metrics {
     const histogram = <Label extends string>(name: string, help: string, labelNames: Label[] = []): Histogram<Label> =>
       new Histogram({ name, help, labelNames, registers, buckets });
     this.fsync = histogram("holdfast_raft_fsync_duration_seconds", "Time of one synced batch");
-    this.appendDuration = histogram("holdfast_raft_append_duration_seconds", "From an append's sending to its acknowledgement", ["peer"]);
-    this.queueWait = histogram("holdfast_server_queue_wait_duration_seconds", "From a request's waiting to its grant", ["mode"]);
+    this.appendDuration = histogram(
+      "holdfast_raft_append_duration_seconds",
+      "From an append's sending to its acknowledgement",
+      ["peer"],
+    );
+    this.queueWait = histogram("holdfast_server_queue_wait_duration_seconds", "From a request's waiting to its grant", [
+      "mode",
+    ]);
     this.elections = counter("holdfast_raft_elections_total", "Elections this node stood in", ["result"]);
     this.grants = counter("holdfast_server_grants_total", "Holds that began, counted at the leader", ["mode"]);
-    this.expirations = counter("holdfast_server_expirations_total", "Sessions that ended because nothing was heard of them");
+    this.expirations = counter(
+      "holdfast_server_expirations_total",
+      "Sessions that ended because nothing was heard of them",
+    );
     this.revocations = counter("holdfast_server_revocations_total", "Holds taken from a living holder", ["reason"]);
-    this.rejected = counter("holdfast_transport_rejected_total", "Connections, upgrades and frames turned away", ["reason"]);
+    this.rejected = counter("holdfast_transport_rejected_total", "Connections, upgrades and frames turned away", [
+      "reason",
+    ]);
     for (const result of ["won", "lost"]) this.elections.inc({ result }, 0);
     for (const reason of rejectionReasons) this.rejected.inc({ reason }, 0);
     this.registerHostGauges();
@@ -188,8 +199,16 @@ class PrometheusMetrics implements Metrics {
       });
     };
     gauge("holdfast_raft_term", "The current term", (figures) => figures.term);
-    gauge("holdfast_raft_commit_index", "Index of the last entry known to be committed", (figures) => figures.commitIndex);
-    gauge("holdfast_raft_apply_lag", "Committed entries that are not applied yet", (figures) => figures.commitIndex - figures.lastApplied);
+    gauge(
+      "holdfast_raft_commit_index",
+      "Index of the last entry known to be committed",
+      (figures) => figures.commitIndex,
+    );
+    gauge(
+      "holdfast_raft_apply_lag",
+      "Committed entries that are not applied yet",
+      (figures) => figures.commitIndex - figures.lastApplied,
+    );
     gauge("holdfast_raft_leader", "1 at the leader, else 0", (figures) => (figures.isLeader ? 1 : 0));
     gauge("holdfast_server_session_count", "Live sessions", (figures) => figures.sessions);
     gauge("holdfast_server_lock_count", "Names that are held, waited for or delayed", (figures) => figures.locks);
@@ -212,7 +231,11 @@ class PrometheusMetrics implements Metrics {
       });
     };
     gauge("holdfast_transport_connection_count", "Open connections", (figures) => figures.connections);
-    gauge("holdfast_transport_buffered_bytes", "Bytes that were sent and have not reached the kernel", (figures) => figures.bufferedBytes);
+    gauge(
+      "holdfast_transport_buffered_bytes",
+      "Bytes that were sent and have not reached the kernel",
+      (figures) => figures.bufferedBytes,
+    );
   }
 }
 

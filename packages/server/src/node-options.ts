@@ -5,7 +5,12 @@ import type { NodeHostOptions } from "./node-host-types.js";
 /** One synced batch: large enough to share a slow disk's sync among many, small enough to be written in some milliseconds. */
 const writeBytesMax = 4 * 1024 * 1024;
 
-export function nodeHostOptionsFor(config: Config, nodeId: string, clusterId: string, version: string): NodeHostOptions {
+export function nodeHostOptionsFor(
+  config: Config,
+  nodeId: string,
+  clusterId: string,
+  version: string,
+): NodeHostOptions {
   const { timing, limits } = config;
   return {
     clusterId,

@@ -83,7 +83,9 @@ export class NodeProcess {
     const started = this.start().catch((error: unknown) => this.end(endingFor(error)));
     const ending = await this.ending;
     const isInOrder = ending.exit === "ok";
-    const late: Ending = isInOrder ? { exit: "storage", sentence: "the disk did not answer while the node was stopping" } : ending;
+    const late: Ending = isInOrder
+      ? { exit: "storage", sentence: "the disk did not answer while the node was stopping" }
+      : ending;
     const stopped = this.stop(isInOrder, started).then(
       () => ending,
       (error: unknown) => (isInOrder ? endingFor(error) : ending),
@@ -98,13 +100,22 @@ export class NodeProcess {
   private async start(): Promise<void> {
     const { config, nodeId, dataDirectory } = this.options;
     const { logger } = this;
-    const machineBootId = await readMachineBootId();
+    const machineBootId = readMachineBootId();
     const randomInstance = (): string => randomBytes(16).toString("hex");
-    const directory = await openDataDirectory({ directory: dataDirectory, nodeId, machineBootId, randomInstance, logger });
+    const directory = await openDataDirectory({
+      directory: dataDirectory,
+      nodeId,
+      machineBootId,
+      randomInstance,
+      logger,
+    });
     this.directory = directory;
     const { clusterId } = directory.identity;
     if (this.options.bootstrap !== undefined && clusterId !== null) {
-      return this.end({ exit: "usage", sentence: "--bootstrap is for a new data directory, and this one is formed already" });
+      return this.end({
+        exit: "usage",
+        sentence: "--bootstrap is for a new data directory, and this one is formed already",
+      });
     }
     const own = nodeFor(config, nodeId);
     this.warnOf(own);
@@ -182,7 +193,13 @@ export class NodeProcess {
       case "asked":
         return;
       case "storage":
-        return this.end(endingFor(reason.error instanceof StorageError ? reason.error : new StorageError("io", String(reason.error), reason.error)));
+        return this.end(
+          endingFor(
+            reason.error instanceof StorageError
+              ? reason.error
+              : new StorageError("io", String(reason.error), reason.error),
+          ),
+        );
       case "internal":
         return this.end(endingFor(reason.error));
       default:
@@ -213,14 +230,18 @@ export class NodeProcess {
       electionTimeoutMs: config.timing.electionTimeoutMs,
       bufferedBytesMax: config.limits.peerBufferedBytesMax,
     };
-    return createPeerLinks(options, { clock: this.clock, random, logger: this.logger }, {
-      onMessages: (from, messages) => this.host?.onMessages(from, messages),
-      onPeerGone: (peer) => this.host?.onPeerGone(peer),
-      onPeerReset: (peer) => this.host?.onPeerReset(peer),
-      onRefused: (refusal, isPeerFormed) => this.refusals.onRefused(refusal, isPeerFormed),
-      onMet: () => this.formation?.onMet(),
-      onFormed: (from, frame) => this.formation?.onFormed(from, frame),
-    });
+    return createPeerLinks(
+      options,
+      { clock: this.clock, random, logger: this.logger },
+      {
+        onMessages: (from, messages) => this.host?.onMessages(from, messages),
+        onPeerGone: (peer) => this.host?.onPeerGone(peer),
+        onPeerReset: (peer) => this.host?.onPeerReset(peer),
+        onRefused: (refusal, isPeerFormed) => this.refusals.onRefused(refusal, isPeerFormed),
+        onMet: () => this.formation?.onMet(),
+        onFormed: (from, frame) => this.formation?.onFormed(from, frame),
+      },
+    );
   }
 
   private createListener(own: ConfiguredNode): ClientListener {
@@ -248,14 +269,23 @@ export class NodeProcess {
         helloMs: 5_000,
         pingMs: 5_000,
       },
-      { clock: this.clock, logger: this.logger, handleRequest, onRejected: (reason) => this.metrics.noteRejected(reason) },
+      {
+        clock: this.clock,
+        logger: this.logger,
+        handleRequest,
+        onRejected: (reason) => this.metrics.noteRejected(reason),
+      },
     );
   }
 
   private health(): Health {
     if (this.isEnding) return { isLive: true, isReady: false, problem: "the node is stopping" };
     if (this.host !== null) return this.host.health();
-    return { isLive: true, isReady: false, problem: this.formation === null ? "the node is starting" : "the cluster is not formed yet" };
+    return {
+      isLive: true,
+      isReady: false,
+      problem: this.formation === null ? "the node is starting" : "the cluster is not formed yet",
+    };
   }
 
   private attachMetrics(host: NodeHost): void {
@@ -280,12 +310,18 @@ export class NodeProcess {
     for (const address of [own.listen.peer, own.listen.client]) {
       if (isLoopback(address.host)) continue;
       const where = formatAddress(address);
-      this.logger.warn({ address: where }, `${where} can be reached from other machines, without encryption or passwords: let a firewall guard it`);
+      this.logger.warn(
+        { address: where },
+        `${where} can be reached from other machines, without encryption or passwords: let a firewall guard it`,
+      );
     }
     const hasNames = this.options.config.nodes.some(({ peer }) => isHostName(parseAddress(peer)?.host ?? ""));
     // Name look-ups and disk syncs share libuv's pool: four look-ups that hang would stop the disk.
     if (hasNames && Number(process.env["UV_THREADPOOL_SIZE"] ?? 4) < 16) {
-      this.logger.warn({}, "peers have host names: set UV_THREADPOOL_SIZE=16, so that a slow name server can't delay the disk");
+      this.logger.warn(
+        {},
+        "peers have host names: set UV_THREADPOOL_SIZE=16, so that a slow name server can't delay the disk",
+      );
     }
   }
 }

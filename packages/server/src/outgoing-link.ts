@@ -116,7 +116,12 @@ export class OutgoingLink {
     this.loss = "dialFailed";
     const headers: Record<string, string> = { [processHeader]: this.options.process, [dialHeader]: String(this.dials) };
     if (this.options.secret !== null) headers["authorization"] = `Bearer ${this.options.secret}`;
-    const options: WsClientOptions = { ...socketOptions, handshakeTimeout: this.options.handshakeMs, headers, lookup: lookup.lookup };
+    const options: WsClientOptions = {
+      ...socketOptions,
+      handshakeTimeout: this.options.handshakeMs,
+      headers,
+      lookup: lookup.lookup,
+    };
     const socket = new WebSocket(this.url, options);
     this.state = { kind: "dialling", socket, sinceMs: clock.monotonicMs() };
     let problem = "";

@@ -43,13 +43,22 @@ export class PeerAcceptor {
   private closed: Promise<void> | null = null;
 
   /** `onCall` must attach its listeners at once. */
-  constructor(options: PeerAcceptorOptions, logger: Logger, onCall: (call: AcceptedCall, socket: WebSocket, raw: Socket) => void) {
+  constructor(
+    options: PeerAcceptorOptions,
+    logger: Logger,
+    onCall: (call: AcceptedCall, socket: WebSocket, raw: Socket) => void,
+  ) {
     this.options = options;
     this.logger = logger;
     this.sockets = createSocketServer(options.process);
-    this.server = createServer({ headersTimeout: headMs, requestTimeout: headMs, connectionsCheckingInterval: 1_000 }, (_, response) => {
-      response.writeHead(404, { "content-type": "text/plain", connection: "close" }).end("this port is for the cluster's nodes\n");
-    });
+    this.server = createServer(
+      { headersTimeout: headMs, requestTimeout: headMs, connectionsCheckingInterval: 1_000 },
+      (_, response) => {
+        response
+          .writeHead(404, { "content-type": "text/plain", connection: "close" })
+          .end("this port is for the cluster's nodes\n");
+      },
+    );
     this.server.on("clientError", (_, socket) => socket.destroy());
     this.server.on("upgrade", (request: IncomingMessage, socket: Socket, head: Buffer) => {
       // Until ws takes the socket nobody else hears its errors, and an unheard one ends the process.

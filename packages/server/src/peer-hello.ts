@@ -29,10 +29,18 @@ export interface HelloRefusal {
 }
 
 /** `expected`: whom this node dialled; null for a caller. `process`: the other process's random name. */
-export function judgeHello(judge: HelloJudge, hello: PeerHello, process: string, expected: NodeId | null): HelloRefusal | null {
+export function judgeHello(
+  judge: HelloJudge,
+  hello: PeerHello,
+  process: string,
+  expected: NodeId | null,
+): HelloRefusal | null {
   const { self, formed } = judge;
   if (hello.protocol !== limits.protocolVersion) {
-    return { code: "incompatible", problem: `${self} speaks peer protocol ${limits.protocolVersion}, not ${hello.protocol}` };
+    return {
+      code: "incompatible",
+      problem: `${self} speaks peer protocol ${limits.protocolVersion}, not ${hello.protocol}`,
+    };
   }
   if (hello.cluster !== judge.cluster) {
     return { code: "wrong_cluster", problem: `${self} belongs to cluster "${judge.cluster}", not "${hello.cluster}"` };
@@ -47,7 +55,10 @@ export function judgeHello(judge: HelloJudge, hello: PeerHello, process: string,
     return { code: "unknown_node", problem: `${self}'s configuration file has no node ${hello.from}` };
   }
   if (hello.clusterId !== null && hello.clusterId !== formed.clusterId) {
-    return { code: "wrong_cluster", problem: `${self} belongs to cluster id ${formed.clusterId}, not ${hello.clusterId}` };
+    return {
+      code: "wrong_cluster",
+      problem: `${self} belongs to cluster id ${formed.clusterId}, not ${hello.clusterId}`,
+    };
   }
   return memberRefusal(judge, formed, hello) ?? memoryRefusal(judge, hello, process);
 }
@@ -69,5 +80,7 @@ function memberRefusal(judge: HelloJudge, formed: FormedFacts, hello: PeerHello)
 
 function memoryRefusal(judge: HelloJudge, hello: PeerHello, process: string): HelloRefusal | null {
   const problem = judge.memory.problemWith(hello, process);
-  return problem === null ? null : { code: "old_copy", problem: `${hello.from}'s data directory is an old copy: ${problem}` };
+  return problem === null
+    ? null
+    : { code: "old_copy", problem: `${hello.from}'s data directory is an old copy: ${problem}` };
 }

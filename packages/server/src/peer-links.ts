@@ -80,7 +80,11 @@ export interface ServerPeerLinks extends PeerLinks {
   figures(): { readonly links: number; readonly bufferedBytes: number };
 }
 
-export function createPeerLinks(options: PeerLinksOptions, parts: PeerLinksParts, events: PeerLinksEvents): ServerPeerLinks {
+export function createPeerLinks(
+  options: PeerLinksOptions,
+  parts: PeerLinksParts,
+  events: PeerLinksEvents,
+): ServerPeerLinks {
   return new WebSocketPeerLinks(options, parts, events);
 }
 
@@ -216,7 +220,12 @@ class WebSocketPeerLinks implements ServerPeerLinks, PeerOwner {
 
   judge(hello: PeerHello, process: string, expected: NodeId | null): HelloRefusal | null {
     const { options, fileIds, formed, memory } = this;
-    const refusal = judgeHello({ self: options.self.id, cluster: options.cluster, fileIds, formed, memory }, hello, process, expected);
+    const refusal = judgeHello(
+      { self: options.self.id, cluster: options.cluster, fileIds, formed, memory },
+      hello,
+      process,
+      expected,
+    );
     if (refusal === null) this.memory.noteHello(hello, process);
     else this.tell(hello.from, `refused ${hello.from}: ${refusal.problem}`, { peer: hello.from, code: refusal.code });
     return refusal;
@@ -262,11 +271,13 @@ class WebSocketPeerLinks implements ServerPeerLinks, PeerOwner {
       this.events.onMessages(hello.from, messages);
     },
     onFormed: (link, hello, frame) => {
-      if (this.peers.get(hello.from)?.isCurrent(link) === true && this.formed === null) this.events.onFormed(hello.from, frame);
+      if (this.peers.get(hello.from)?.isCurrent(link) === true && this.formed === null)
+        this.events.onFormed(hello.from, frame);
     },
     onClosed: (link, hello, saidGoodbye, problem) => {
       this.callers.delete(link);
-      if (hello === null) this.parts.logger.debug({ remote: link.options.remote, reason: problem }, "a caller left without a hello");
+      if (hello === null)
+        this.parts.logger.debug({ remote: link.options.remote, reason: problem }, "a caller left without a hello");
       else this.peers.get(hello.from)?.onIncomingClosed(link, saidGoodbye, problem);
     },
   };

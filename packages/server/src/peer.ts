@@ -70,7 +70,10 @@ export class Peer {
     this.clock = parts.clock;
     this.random = parts.random;
     this.logger = parts.logger;
-    this.outgoing = { control: this.createLink("control", options, parts), data: this.createLink("data", options, parts) };
+    this.outgoing = {
+      control: this.createLink("control", options, parts),
+      data: this.createLink("data", options, parts),
+    };
   }
 
   /** Its hello on the lane that this node dialled; null while that is down. */
@@ -89,7 +92,8 @@ export class Peer {
 
   get bufferedBytes(): number {
     let bytes = 0;
-    for (const lane of lanes) bytes += this.outgoing[lane].bufferedBytes + (this.incoming.get(lane)?.bufferedBytes ?? 0);
+    for (const lane of lanes)
+      bytes += this.outgoing[lane].bufferedBytes + (this.incoming.get(lane)?.bufferedBytes ?? 0);
     return bytes;
   }
 

@@ -48,7 +48,11 @@ export async function runNode(options: RunNodeOptions): Promise<number> {
   return sayEnding(ending, logger, say);
 }
 
-function sayEnding(ending: Ending, logger: Logger, say: (exit: ExitName, sentence: string, error?: unknown) => number): number {
+function sayEnding(
+  ending: Ending,
+  logger: Logger,
+  say: (exit: ExitName, sentence: string, error?: unknown) => number,
+): number {
   if (ending.sentence !== null) return say(ending.exit, ending.sentence, ending.error);
   logger.info({ code: exitCodes[ending.exit].code }, "stopped");
   return exitCodes[ending.exit].code;
@@ -87,7 +91,9 @@ function handleSignals(
   };
   // What nobody caught may have left anything half done: nothing more is written, sent or answered.
   const onUncaught = (error: unknown): void => {
-    process.exit(say("internal", `an unexpected error: ${error instanceof Error ? error.message : String(error)}`, error));
+    process.exit(
+      say("internal", `an unexpected error: ${error instanceof Error ? error.message : String(error)}`, error),
+    );
   };
   process.on("SIGTERM", onSignal);
   process.on("SIGINT", onSignal);

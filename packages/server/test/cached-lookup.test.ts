@@ -11,17 +11,26 @@ describe("name look-ups", () => {
       const answer = answers[asked] ?? null;
       asked += 1;
       if (answer === null) callback(Object.assign(new Error("no such name"), { code: "ENOTFOUND" }), []);
-      else callback(null, answer.map((address) => ({ address, family: 4 })));
+      else
+        callback(
+          null,
+          answer.map((address) => ({ address, family: 4 })),
+        );
     });
     const ask = (all: boolean): Promise<unknown> =>
-      new Promise((resolve) => cache.lookup("peer.example", { all }, (error, address) => resolve(error === null ? address : error.message)));
+      new Promise((resolve) =>
+        cache.lookup("peer.example", { all }, (error, address) => resolve(error === null ? address : error.message)),
+      );
     return { cache, ask, asked: () => asked, pass: (ms: number) => (nowMs += ms) };
   }
 
   test("serve for half a minute, in both shapes that net asks for", async () => {
     const { ask, asked, pass } = setUp([["10.0.0.1", "10.0.0.2"], ["10.0.0.3"]]);
     assert.equal(await ask(false), "10.0.0.1");
-    assert.deepEqual(await ask(true), [{ address: "10.0.0.1", family: 4 }, { address: "10.0.0.2", family: 4 }]);
+    assert.deepEqual(await ask(true), [
+      { address: "10.0.0.1", family: 4 },
+      { address: "10.0.0.2", family: 4 },
+    ]);
     assert.equal(asked(), 1);
     pass(30_001);
     assert.equal(await ask(false), "10.0.0.3");

@@ -63,7 +63,16 @@ async function start(changes: Partial<ClientListenerOptions> = {}, isOpen = true
   });
   listeners.push(listener);
   const port = await listener.start();
-  const recorded: Recorded = { listener, url: `ws://127.0.0.1:${port}/`, port, opened: [], closed: [], messages: [], rejected, log };
+  const recorded: Recorded = {
+    listener,
+    url: `ws://127.0.0.1:${port}/`,
+    port,
+    opened: [],
+    closed: [],
+    messages: [],
+    rejected,
+    log,
+  };
   if (isOpen) {
     listener.open({
       onOpened: (connection) => recorded.opened.push(connection),
@@ -130,8 +139,16 @@ describe("the client port", () => {
     second.send(encodeClientFrame([hello]));
     await until(() => messages.length === 4, "four messages");
     assert.deepEqual(
-      messages.map(({ connection, message }) => [connection.id, message.kind === "keepalive" ? message.number : message.kind]),
-      [[1, "hello"], [1, 1], [1, 2], [2, "hello"]],
+      messages.map(({ connection, message }) => [
+        connection.id,
+        message.kind === "keepalive" ? message.number : message.kind,
+      ]),
+      [
+        [1, "hello"],
+        [1, 1],
+        [1, 2],
+        [2, "hello"],
+      ],
     );
     assert.match(opened[0]?.remote ?? "", /^127\.0\.0\.1:\d+$/);
     assert.notEqual(opened[0]?.remote, opened[1]?.remote);
@@ -153,9 +170,19 @@ describe("the client port", () => {
     await sleep(0);
     mine?.send(leaderMessage(101));
     await until(() => frames.length >= 2 && otherFrames.length >= 1, "frames");
-    assert.deepEqual(frames.map((frame) => frame.length), [100, 1]);
-    assert.deepEqual(otherFrames.map((frame) => frame.length), [2]);
-    assert.deepEqual(frames[0]?.map((message) => (message.kind === "leader" ? message.leader?.id : "")).slice(0, 3), ["n1", "n2", "n3"]);
+    assert.deepEqual(
+      frames.map((frame) => frame.length),
+      [100, 1],
+    );
+    assert.deepEqual(
+      otherFrames.map((frame) => frame.length),
+      [2],
+    );
+    assert.deepEqual(frames[0]?.map((message) => (message.kind === "leader" ? message.leader?.id : "")).slice(0, 3), [
+      "n1",
+      "n2",
+      "n3",
+    ]);
   });
 
   test("what was sent before a close still arrives; after it, nothing happens", async () => {
@@ -205,8 +232,7 @@ describe("the client port", () => {
   test("caps sockets that have not finished their handshake, and times them out", async () => {
     const { port, url, rejected } = await start({ pendingUpgradesMax: 3, headMs: 400 });
     const idle = await Promise.all([rawSocket(port), rawSocket(port), rawSocket(port)]);
-    const slow = idle[0] as Socket;
-    slow.write("GET / HTTP/1.1\r\nHost: localhost\r\nUpgr");
+    idle[0].write("GET / HTTP/1.1\r\nHost: localhost\r\nUpgr");
     await sleep(20);
     const extra = await rawSocket(port);
     await once(extra, "close");
@@ -221,7 +247,9 @@ describe("the client port", () => {
     const { port, url } = await start();
     for (let n = 0; n < 50; n += 1) {
       const socket = await rawSocket(port);
-      socket.write("GET / HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n");
+      socket.write(
+        "GET / HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n",
+      );
       if (n % 2 === 0) socket.resetAndDestroy();
       else setImmediate(() => socket.resetAndDestroy());
     }
@@ -272,7 +300,10 @@ describe("the client port", () => {
     };
     const good = [
       encodeClientFrame([hello]),
-      encodeClientFrame([{ kind: "keepalive", session: 7, number: 3 }, { kind: "resume", session: 7, key: "0".repeat(32) }]),
+      encodeClientFrame([
+        { kind: "keepalive", session: 7, number: 3 },
+        { kind: "resume", session: 7, key: "0".repeat(32) },
+      ]),
       encodeClientFrame([{ kind: "query", id: 1, query: { kind: "list", prefix: "a", after: "", limit: 10 } }]),
     ];
     const frames: Uint8Array[] = [];

@@ -75,7 +75,8 @@ describe("the clock", () => {
 
   test("takes no delay that is no number", () => {
     const clock = createSystemClock(fakeParts().parts);
-    for (const delay of [Number.NaN, Number.POSITIVE_INFINITY]) assert.throws(() => clock.setTimer(delay, () => undefined), RangeError);
+    for (const delay of [Number.NaN, Number.POSITIVE_INFINITY])
+      assert.throws(() => clock.setTimer(delay, () => undefined), RangeError);
     let fired = false;
     const { parts, passTo } = fakeParts();
     createSystemClock(parts).setTimer(-5, () => (fired = true));

@@ -41,7 +41,13 @@ describe("the configuration file", () => {
   test("needs no more than a name and nodes", () => {
     const config = parse({});
     assert.equal(config.cluster, "test");
-    assert.deepEqual(config.timing, { heartbeatMs: 100, electionTimeoutMs: 500, diskStallMs: 1000, ttlMsMin: 2000, ttlMsMax: 3_600_000 });
+    assert.deepEqual(config.timing, {
+      heartbeatMs: 100,
+      electionTimeoutMs: 500,
+      diskStallMs: 1000,
+      ttlMsMin: 2000,
+      ttlMsMax: 3_600_000,
+    });
     assert.deepEqual(config.nodes[1], {
       ...threeNodes[1],
       listen: { peer: { host: "127.0.0.1", port: 7202 }, client: { host: "127.0.0.1", port: 7102 } },
@@ -86,22 +92,41 @@ describe("the configuration file", () => {
   for (const option of numberOptions) {
     test(`${option.path}: its bounds are inside, everything else outside`, () => {
       const own = (value: unknown): string[] =>
-        problems(withNumber(option.path, value)).filter((line) => line.startsWith(`${option.path}: `) && !/is below (timing|limits|3 x)|x .* is above|not below|takes/.test(line));
+        problems(withNumber(option.path, value)).filter(
+          (line) =>
+            line.startsWith(`${option.path}: `) &&
+            !/is below (timing|limits|3 x)|x .* is above|not below|takes/.test(line),
+        );
       assert.deepEqual(own(option.min), []);
       assert.deepEqual(own(option.max), []);
       assert.deepEqual(own(option.min - 1), [`${option.path}: ${option.min - 1} is below ${option.min}`]);
       assert.deepEqual(own(option.max + 1), [`${option.path}: ${option.max + 1} is above ${option.max}`]);
       for (const odd of [-1e12, 1e12]) assert.equal(own(odd).length, 1, String(odd));
-      for (const [odd, shown] of [[0.5 + option.min, `${0.5 + option.min}`], ["7", '"7"'], [null, "null"], [[1], "[1]"], [true, "true"], [{}, "{}"]] as const) {
+      for (const [odd, shown] of [
+        [0.5 + option.min, `${0.5 + option.min}`],
+        ["7", '"7"'],
+        [null, "null"],
+        [[1], "[1]"],
+        [true, "true"],
+        [{}, "{}"],
+      ] as const) {
         assert.deepEqual(own(odd), [`${option.path}: ${shown} is not a whole number`]);
       }
     });
   }
 
   const crossChecks: readonly (readonly [string, object, string])[] = [
-    ["heartbeats", { timing: { heartbeatMs: 167 } }, "timing.heartbeatMs: 3 x 167 is above timing.electionTimeoutMs (500)"],
+    [
+      "heartbeats",
+      { timing: { heartbeatMs: 167 } },
+      "timing.heartbeatMs: 3 x 167 is above timing.electionTimeoutMs (500)",
+    ],
     ["disk stall", { timing: { diskStallMs: 499 } }, "timing.diskStallMs: 499 is below timing.electionTimeoutMs (500)"],
-    ["shortest TTL", { timing: { ttlMsMin: 1_999 } }, "timing.ttlMsMin: 1999 is below 3 x timing.electionTimeoutMs + 500 (2000)"],
+    [
+      "shortest TTL",
+      { timing: { ttlMsMin: 1_999 } },
+      "timing.ttlMsMin: 1999 is below 3 x timing.electionTimeoutMs + 500 (2000)",
+    ],
     ["longest TTL", { timing: { ttlMsMax: 1_999 } }, "timing.ttlMsMax: 1999 is below timing.ttlMsMin (2000)"],
     [
       "a batch in the frame",
@@ -125,7 +150,11 @@ describe("the configuration file", () => {
     ],
     ["number of nodes", { nodes: threeNodes.slice(0, 2) }, "nodes: has 2 nodes: a cluster has 1, 3 or 5"],
     ["no nodes", { nodes: [] }, "nodes: has 0 nodes: a cluster has 1, 3 or 5"],
-    ["ids", { nodes: threeNodes.map((node) => ({ ...node, id: node.id === "n3" ? "n1" : node.id })) }, "nodes[2].id: n1 is nodes[0].id too"],
+    [
+      "ids",
+      { nodes: threeNodes.map((node) => ({ ...node, id: node.id === "n3" ? "n1" : node.id })) },
+      "nodes[2].id: n1 is nodes[0].id too",
+    ],
     [
       "peer addresses",
       { nodes: threeNodes.map((node) => ({ ...node, peer: node.id === "n3" ? "127.0.0.1:7101" : node.peer })) },
@@ -133,7 +162,12 @@ describe("the configuration file", () => {
     ],
     [
       "two listeners of one node",
-      { nodes: threeNodes.map((node) => ({ ...node, listen: { peer: `0.0.0.0:80${node.id[1]}`, client: "0.0.0.0:802" } })) },
+      {
+        nodes: threeNodes.map((node) => ({
+          ...node,
+          listen: { peer: `0.0.0.0:80${node.id[1]}`, client: "0.0.0.0:802" },
+        })),
+      },
       "nodes[1].listen.client: 0.0.0.0:802 is this node's peer listener too",
     ],
   ];
@@ -142,17 +176,41 @@ describe("the configuration file", () => {
   }
 
   const single: readonly (readonly [string, object, string])[] = [
-    ["an unknown key", { colour: 1 }, "colour: is unknown; known here: cluster, nodes, timing, limits, logLevel, origins, tls, auth"],
-    ["a key of Object's prototype", { constructor: 1 }, "constructor: is unknown; known here: cluster, nodes, timing, limits, logLevel, origins, tls, auth"],
-    ["an unknown key deep down", { timing: { heartbeat: 1 } }, "timing.heartbeat: is unknown; known here: heartbeatMs, electionTimeoutMs, diskStallMs, ttlMsMin, ttlMsMax"],
+    [
+      "an unknown key",
+      { colour: 1 },
+      "colour: is unknown; known here: cluster, nodes, timing, limits, logLevel, origins, tls, auth",
+    ],
+    [
+      "a key of Object's prototype",
+      { constructor: 1 },
+      "constructor: is unknown; known here: cluster, nodes, timing, limits, logLevel, origins, tls, auth",
+    ],
+    [
+      "an unknown key deep down",
+      { timing: { heartbeat: 1 } },
+      "timing.heartbeat: is unknown; known here: heartbeatMs, electionTimeoutMs, diskStallMs, ttlMsMin, ttlMsMax",
+    ],
     ["tls", { tls: {} }, "tls: is not supported by this version: remove it"],
     ["auth", { auth: null }, "auth: is not supported by this version: remove it"],
     ["log level", { logLevel: "loud" }, 'logLevel: "loud" is not one of debug, info, warn, error, silent'],
     ["a section that is none", { timing: 5 }, "timing: 5 is not an object"],
     ["a list for a section", { limits: [] }, "limits: [] is not an object"],
-    ["origins", { origins: ["*"] }, 'origins[0]: "*" is not an origin such as "https://tool.example" (scheme, host and port, nothing else)'],
-    ["an origin with a path", { origins: ["http://a.example/x"] }, 'origins[0]: "http://a.example/x" is not an origin such as "https://tool.example" (scheme, host and port, nothing else)'],
-    ["cluster", { cluster: "" }, 'cluster: "" is not a name: 1 to 64 letters, digits, ".", "_" or "-", with a letter or digit at both ends'],
+    [
+      "origins",
+      { origins: ["*"] },
+      'origins[0]: "*" is not an origin such as "https://tool.example" (scheme, host and port, nothing else)',
+    ],
+    [
+      "an origin with a path",
+      { origins: ["http://a.example/x"] },
+      'origins[0]: "http://a.example/x" is not an origin such as "https://tool.example" (scheme, host and port, nothing else)',
+    ],
+    [
+      "cluster",
+      { cluster: "" },
+      'cluster: "" is not a name: 1 to 64 letters, digits, ".", "_" or "-", with a letter or digit at both ends',
+    ],
     ["nodes", { nodes: "n1" }, 'nodes: "n1" is not a list'],
   ];
   for (const [what, file, expected] of single) {
@@ -160,7 +218,22 @@ describe("the configuration file", () => {
   }
 
   test("refuses addresses that are none", () => {
-    for (const peer of ["127.0.0.1", ":7201", "host:0", "host:65536", "host:7x", "[::1]", "::1:7201", "[zz]:1", "300.1.1.1:7201", "a b:1", "http://a:1", "-a:1", 7201, null]) {
+    for (const peer of [
+      "127.0.0.1",
+      ":7201",
+      "host:0",
+      "host:65536",
+      "host:7x",
+      "[::1]",
+      "::1:7201",
+      "[zz]:1",
+      "300.1.1.1:7201",
+      "a b:1",
+      "http://a:1",
+      "-a:1",
+      7201,
+      null,
+    ]) {
       const nodes = threeNodes.map((node) => (node.id === "n2" ? { ...node, peer } : node));
       const [only, ...more] = problems({ nodes });
       assert.match(only ?? "", /^nodes\[1\]\.peer: .* is not an address/, JSON.stringify(peer));
@@ -220,9 +293,16 @@ describe("the configuration file", () => {
 
   test("docs/configuration.md has each number with its default and bounds, and no other", async () => {
     const page = await readFile(new URL("../../../../docs/configuration.md", import.meta.url), "utf8");
-    const rows = [...page.matchAll(/^\| `((?:timing|limits)\.[A-Za-z]+)` \| ([^|]+) \| ([^|]+) \|/gm)].map(([, path, value, bounds]) => [path, value, bounds]);
-    const expected = numberOptions.map((option) => [option.path, option.defaultText ?? String(option.defaultValue), `${option.min} to ${option.max}`]);
+    const rows = [...page.matchAll(/^\| `((?:timing|limits)\.[A-Za-z]+)` \| ([^|]+) \| ([^|]+) \|/gm)].map(
+      ([, path, value, bounds]) => [path, value, bounds],
+    );
+    const expected = numberOptions.map((option) => [
+      option.path,
+      option.defaultText ?? String(option.defaultValue),
+      `${option.min} to ${option.max}`,
+    ]);
     assert.deepEqual(rows, expected);
-    for (const key of ["cluster", "nodes", "logLevel", "origins", "tls", "auth", "HOLDFAST_LOG"]) assert.ok(page.includes(`\`${key}\``), key);
+    for (const key of ["cluster", "nodes", "logLevel", "origins", "tls", "auth", "HOLDFAST_LOG"])
+      assert.ok(page.includes(`\`${key}\``), key);
   });
 });

@@ -18,7 +18,10 @@ describe("exit codes", () => {
       assert.equal(exit.name, name);
       assert.match(exit.sentence, /^[A-Z].*\.$/);
     }
-    assert.deepEqual([exitCodes.ok.code, exitCodes.error.code, exitCodes.usage.code, exitCodes.storage.code], [0, 1, 2, 74]);
+    assert.deepEqual(
+      [exitCodes.ok.code, exitCodes.error.code, exitCodes.usage.code, exitCodes.storage.code],
+      [0, 1, 2, 74],
+    );
     assert.deepEqual([exitCodes.directoryInUse.code, exitCodes.notObtained.code, exitCodes.lost.code], [73, 75, 76]);
   });
 
@@ -27,17 +30,31 @@ describe("exit codes", () => {
       [new StorageError("damaged", "x"), "storage"],
       [new StorageError("io", "x"), "storage"],
       [new StorageError("quarantined", "the data directory d was put into quarantine: the log has a hole"), "storage"],
-      [new StorageError("quarantined", `the data directory d was put into quarantine: ${oldCopyReason}its term is 2`), "oldCopy"],
+      [
+        new StorageError("quarantined", `the data directory d was put into quarantine: ${oldCopyReason}its term is 2`),
+        "oldCopy",
+      ],
       [new StorageError("locked", "x"), "directoryInUse"],
       [new StorageError("other_node", "x"), "otherNode"],
       [new StorageError("newer_format", "x"), "newerFormat"],
       [new UnknownCommandError(99), "newerFormat"],
-      [new ListenError({ host: "127.0.0.1", port: 7201 }, "peers", Object.assign(new Error("x"), { code: "EADDRINUSE" })), "portInUse"],
+      [
+        new ListenError(
+          { host: "127.0.0.1", port: 7201 },
+          "peers",
+          Object.assign(new Error("x"), { code: "EADDRINUSE" }),
+        ),
+        "portInUse",
+      ],
       [new Error("x"), "internal"],
       ["x", "internal"],
     ];
     for (const [error, exit] of cases) assert.equal(endingFor(error).exit, exit, String(error));
-    const inUse = new ListenError({ host: "::1", port: 7201 }, "peers", Object.assign(new Error("x"), { code: "EADDRINUSE" }));
+    const inUse = new ListenError(
+      { host: "::1", port: 7201 },
+      "peers",
+      Object.assign(new Error("x"), { code: "EADDRINUSE" }),
+    );
     assert.equal(endingFor(inUse).sentence, "port 7201 for peers ([::1]:7201) is in use by another process");
   });
 });
@@ -46,14 +63,25 @@ describe("refusals by peers", () => {
   function judge(clusterId: string | null, met: Readonly<Record<string, MetPeer>> = {}) {
     const fatal: FatalRefusal[] = [];
     let due: (() => void) | null = null;
-    const clock = { setTimer: (_: number, run: () => void) => ((due = run), { cancel: () => (due = null) }) } as unknown as Clock;
-    const refusals = new FatalRefusals({ clock, clusterId: () => clusterId, met: () => new Map(Object.entries(met)), onFatal: (found) => fatal.push(found) });
+    const clock = {
+      setTimer: (_: number, run: () => void) => ((due = run), { cancel: () => (due = null) }),
+    } as unknown as Clock;
+    const refusals = new FatalRefusals({
+      clock,
+      clusterId: () => clusterId,
+      met: () => new Map(Object.entries(met)),
+      onFatal: (found) => fatal.push(found),
+    });
     return { refusals, exits: () => fatal.map(({ exit }) => exit), pass: () => due?.() };
   }
   const refusal = (code: PeerRefusal["code"], from = "n2"): PeerRefusal => ({ from, code, problem: "x" });
 
   test("what a formed peer knows of this node is final; what an unformed one says, or may pass, is not", () => {
-    for (const [code, exit] of [["wrong_instance", "wrongInstance"], ["old_copy", "oldCopy"], ["unknown_node", "unknownNode"]] as const) {
+    for (const [code, exit] of [
+      ["wrong_instance", "wrongInstance"],
+      ["old_copy", "oldCopy"],
+      ["unknown_node", "unknownNode"],
+    ] as const) {
       const formed = judge("c");
       formed.refusals.onRefused(refusal(code), true);
       formed.refusals.onRefused(refusal(code, "n3"), true);
@@ -63,7 +91,8 @@ describe("refusals by peers", () => {
       assert.deepEqual(unformed.exits(), []);
     }
     const patient = judge("c");
-    for (const code of ["wrong_address", "incompatible", "unauthorized"] as const) patient.refusals.onRefused(refusal(code), true);
+    for (const code of ["wrong_address", "incompatible", "unauthorized"] as const)
+      patient.refusals.onRefused(refusal(code), true);
     patient.pass();
     assert.deepEqual(patient.exits(), []);
   });

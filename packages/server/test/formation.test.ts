@@ -78,7 +78,11 @@ class MemoryNode {
       return;
     }
     const formation = new Formation(
-      { self: { id: this.id, instance: this.disk.instance }, nodes: ids.map((id) => ({ id, peer: `${id}:1`, client: `${id}:2` })), firstIndex },
+      {
+        self: { id: this.id, instance: this.disk.instance },
+        nodes: ids.map((id) => ({ id, peer: `${id}:1`, client: `${id}:2` })),
+        firstIndex,
+      },
       {
         directory: directoryOn(this.disk, crashAt, () => this.crash()),
         links: { met: () => network.metBy(this) },
@@ -130,7 +134,9 @@ class MemoryNetwork {
       for (const to of this.nodes) {
         const { facts } = from;
         if (from === to || facts === null || !to.isUp || to.formation === null) continue;
-        const isMember = facts.configuration.voters.some(({ id, instance }) => id === to.id && instance === to.disk.instance);
+        const isMember = facts.configuration.voters.some(
+          ({ id, instance }) => id === to.id && instance === to.disk.instance,
+        );
         if (isMember) to.formation.onFormed(from.id, { kind: "formed", ...facts });
       }
     }
@@ -150,7 +156,10 @@ class MemoryNetwork {
     const first = this.nodes[0]?.disk.formed;
     assert.ok(first);
     for (const node of this.nodes) assert.deepEqual(node.disk.formed, first, `${node.id} has the same beginning`);
-    assert.deepEqual(first.base.configuration.voters.map(({ id, instance }) => [id, instance]), this.nodes.map(({ id, disk }) => [id, disk.instance]));
+    assert.deepEqual(
+      first.base.configuration.voters.map(({ id, instance }) => [id, instance]),
+      this.nodes.map(({ id, disk }) => [id, disk.instance]),
+    );
   }
 }
 
@@ -172,7 +181,11 @@ describe("forming a cluster", () => {
     net.node("n3").start(net);
     net.node("n2").start(net);
     await sleep(20);
-    assert.deepEqual(net.nodes.map((node) => node.facts), [null, null, null], "two of three form nothing");
+    assert.deepEqual(
+      net.nodes.map((node) => node.facts),
+      [null, null, null],
+      "two of three form nothing",
+    );
     net.node("n1").start(net);
     await until(() => net.isFormed(), "formed");
     net.assertOneCluster();
@@ -219,7 +232,13 @@ describe("forming a cluster", () => {
     wiped.formation?.onFormed("n1", { kind: "formed", ...facts });
     await sleep(20);
     assert.deepEqual([wiped.facts, wiped.disk.formed], [null, null]);
-    assert.ok(wiped.log.lines.some(({ text, facts: said }) => text === "refused a first configuration" && /doesn't name n3 with instance another/.test(String(said["reason"]))));
+    assert.ok(
+      wiped.log.lines.some(
+        ({ text, facts: said }) =>
+          text === "refused a first configuration" &&
+          /doesn't name n3 with instance another/.test(String(said["reason"])),
+      ),
+    );
   });
 
   test("the lowest id, wiped, makes no second cluster beside the first", async () => {
@@ -254,7 +273,11 @@ describe("forming a cluster", () => {
   test("a cluster of one forms at once", async () => {
     const disk = diskFor("n1");
     const formation = new Formation(
-      { self: { id: "n1", instance: disk.instance }, nodes: [{ id: "n1", peer: "n1:1", client: "n1:2" }], firstIndex: 1 },
+      {
+        self: { id: "n1", instance: disk.instance },
+        nodes: [{ id: "n1", peer: "n1:1", client: "n1:2" }],
+        firstIndex: 1,
+      },
       {
         directory: directoryOn(disk, null, () => undefined),
         links: { met: () => new Map() },
@@ -285,9 +308,16 @@ describe("forming a cluster", () => {
   test("a node that waits says for whom", () => {
     let due: () => void = () => undefined;
     const logger = memoryLogger();
-    const clock = { ...createSystemClock(), setTimer: (_: number, run: () => void) => ({ cancel: (due = run) && (() => undefined) }) };
+    const clock = {
+      ...createSystemClock(),
+      setTimer: (_: number, run: () => void) => ({ cancel: (due = run) && (() => undefined) }),
+    };
     const formation = new Formation(
-      { self: { id: "n1", instance: "i" }, nodes: ids.map((id) => ({ id, peer: "x:1", client: "x:2" })), firstIndex: 1 },
+      {
+        self: { id: "n1", instance: "i" },
+        nodes: ids.map((id) => ({ id, peer: "x:1", client: "x:2" })),
+        firstIndex: 1,
+      },
       {
         directory: { form: () => Promise.reject(new Error("too early")) },
         links: { met: () => new Map([["n3", { instance: "j", clusterId: null }]]) },
@@ -299,7 +329,10 @@ describe("forming a cluster", () => {
     formation.start();
     due();
     due();
-    assert.deepEqual(logger.lines.map(({ facts }) => facts), [{ missing: ["n2"] }, { missing: ["n2"] }]);
+    assert.deepEqual(
+      logger.lines.map(({ facts }) => facts),
+      [{ missing: ["n2"] }, { missing: ["n2"] }],
+    );
     formation.stop();
   });
 });
@@ -346,8 +379,17 @@ class SocketNode {
       return;
     }
     this.formation = new Formation(
-      { self: { id, instance: disk.instance }, nodes: ids.map((each) => ({ id: each, peer: `127.0.0.1:${ports[each]}`, client: "x:2" })), firstIndex: 1 },
-      { ...parts, directory: directoryOn(disk, crashAt, () => void this.crash()), links: this.links, drawClusterId: () => "the-cluster" },
+      {
+        self: { id, instance: disk.instance },
+        nodes: ids.map((each) => ({ id: each, peer: `127.0.0.1:${ports[each]}`, client: "x:2" })),
+        firstIndex: 1,
+      },
+      {
+        ...parts,
+        directory: directoryOn(disk, crashAt, () => void this.crash()),
+        links: this.links,
+        drawClusterId: () => "the-cluster",
+      },
     );
     void this.formation.formed.then((node) => this.onFormed(node));
   }
@@ -382,7 +424,12 @@ describe("forming a cluster over sockets", () => {
     return { n1, n2, n3 };
   }
 
-  async function startNode(id: Id, disk: Disk, all: Readonly<Record<Id, number>>, crashAt: CrashPoint | null = null): Promise<SocketNode> {
+  async function startNode(
+    id: Id,
+    disk: Disk,
+    all: Readonly<Record<Id, number>>,
+    crashAt: CrashPoint | null = null,
+  ): Promise<SocketNode> {
     const node = new SocketNode(id, disk, all, crashAt);
     running.push(node);
     await node.start();
@@ -390,11 +437,15 @@ describe("forming a cluster over sockets", () => {
   }
 
   for (const victim of [null, ...ids]) {
-    for (const point of victim === null ? [null] : (["before its copy is durable", "after its copy is durable"] as const)) {
+    for (const point of victim === null
+      ? [null]
+      : (["before its copy is durable", "after its copy is durable"] as const)) {
       test(victim === null ? "three nodes" : `${victim} dies ${point}, and comes back`, async () => {
         const all = await ports();
         const disks = ids.map((id) => diskFor(id));
-        const nodes = await Promise.all(ids.map((id, at) => startNode(id, disks[at] as Disk, all, id === victim ? point : null)));
+        const nodes = await Promise.all(
+          ids.map((id, at) => startNode(id, disks[at] as Disk, all, id === victim ? point : null)),
+        );
         if (victim !== null) {
           const at = ids.indexOf(victim);
           await until(() => nodes[at]?.isUp === false, "the crash");
@@ -402,7 +453,15 @@ describe("forming a cluster over sockets", () => {
           nodes[at] = await startNode(victim, disks[at] as Disk, all);
         }
         await until(() => nodes.every((node) => node.facts !== null), "formed");
-        await until(() => nodes.every((node) => node.links.met().size === 2 && [...node.links.met().values()].every((peer) => peer.clusterId === "the-cluster")), "all linked as members");
+        await until(
+          () =>
+            nodes.every(
+              (node) =>
+                node.links.met().size === 2 &&
+                [...node.links.met().values()].every((peer) => peer.clusterId === "the-cluster"),
+            ),
+          "all linked as members",
+        );
         assert.equal(new Set(disks.map((disk) => JSON.stringify(disk.formed))).size, 1);
       });
     }

@@ -71,7 +71,12 @@ export function append(index: number, payloadBytes: number, entries = 1, term = 
 
 export function configurationOf(members: Readonly<Record<string, string>>): Configuration {
   return {
-    voters: Object.entries(members).map(([id, instance]) => ({ id, instance, peer: "127.0.0.1:1", client: "127.0.0.1:2" })),
+    voters: Object.entries(members).map(([id, instance]) => ({
+      id,
+      instance,
+      peer: "127.0.0.1:1",
+      client: "127.0.0.1:2",
+    })),
     outgoing: [],
     learners: [],
     removed: [],

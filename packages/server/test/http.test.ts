@@ -74,7 +74,10 @@ describe("plain HTTP on the client port", () => {
 
   test("/metrics, and what happens when they fail", async () => {
     const answer = await ask("/metrics");
-    assert.deepEqual([answer.status, answer.headers["content-type"], answer.text], [200, "text/plain; version=0.0.4", "holdfast_raft_term 1\n"]);
+    assert.deepEqual(
+      [answer.status, answer.headers["content-type"], answer.text],
+      [200, "text/plain; version=0.0.4", "holdfast_raft_term 1\n"],
+    );
     figures = () => Promise.reject(new Error("inner secret"));
     const failed = await ask("/metrics");
     assert.equal(failed.status, 500);
@@ -94,7 +97,12 @@ describe("plain HTTP on the client port", () => {
       assert.equal(problemIn(await ask(path)).status, 404, path);
     }
     for (const method of ["POST", "PUT", "DELETE", "OPTIONS"]) {
-      const answer = await ask("/livez", { "content-type": "text/plain" }, method, method.startsWith("P") ? "a body nobody reads" : "");
+      const answer = await ask(
+        "/livez",
+        { "content-type": "text/plain" },
+        method,
+        method.startsWith("P") ? "a body nobody reads" : "",
+      );
       assert.equal(problemIn(answer).status, 405, method);
       assert.equal(answer.headers.allow, "GET, HEAD");
     }
@@ -118,7 +126,11 @@ describe("plain HTTP on the client port", () => {
   test("a node that other machines can reach is called by any name", async () => {
     const handler = createHttpHandler(
       { origins: [], hosts: [], isLoopbackOnly: false },
-      { health: () => ({ isLive: true, isReady: true, problem: null }), status: () => null, metrics: () => Promise.reject(new Error()) },
+      {
+        health: () => ({ isLive: true, isReady: true, problem: null }),
+        status: () => null,
+        metrics: () => Promise.reject(new Error()),
+      },
     );
     const open = createServer(handler);
     await new Promise<void>((resolve) => open.listen(0, "127.0.0.1", resolve));

@@ -23,7 +23,10 @@ describe("the log", () => {
   test("one JSON line each: level by name, time, node, facts, text", () => {
     const [line] = linesOf("info", (logger) => logger.info({ term: 3, index: 9 }, "leader in term 3"));
     assert.match(String(line?.["time"]), /^\d{4}-\d\d-\d\dT[\d:.]+Z$/);
-    assert.deepEqual({ ...line, time: null }, { level: "info", time: null, node: "n1", term: 3, index: 9, msg: "leader in term 3" });
+    assert.deepEqual(
+      { ...line, time: null },
+      { level: "info", time: null, node: "n1", term: 3, index: 9, msg: "leader in term 3" },
+    );
   });
 
   test("levels", () => {
@@ -46,12 +49,21 @@ describe("the log", () => {
   });
 
   test("the last line before an exit is not lost, and a reader that goes away ends nothing", async () => {
-    const text = execFileSync(process.execPath, script(`for (let n = 0; n < 2000; n += 1) logger.info({ n }, "x".repeat(100)); process.exit(0);`));
+    const text = execFileSync(
+      process.execPath,
+      script(`for (let n = 0; n < 2000; n += 1) logger.info({ n }, "x".repeat(100)); process.exit(0);`),
+    );
     const lines = text.toString().trimEnd().split("\n");
     assert.equal((JSON.parse(lines.at(-1) ?? "") as { n: number }).n, 1_999);
-    const child = spawn(process.execPath, script(`process.on("message", () => { for (let n = 0; n < 100; n += 1) logger.info({}, "gone"); process.exit(7); }); process.send("up");`), {
-      stdio: ["ignore", "pipe", "ignore", "ipc"],
-    });
+    const child = spawn(
+      process.execPath,
+      script(
+        `process.on("message", () => { for (let n = 0; n < 100; n += 1) logger.info({}, "gone"); process.exit(7); }); process.send("up");`,
+      ),
+      {
+        stdio: ["ignore", "pipe", "ignore", "ipc"],
+      },
+    );
     await once(child, "message");
     child.stdout?.destroy();
     child.send("go");

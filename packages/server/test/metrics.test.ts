@@ -35,7 +35,9 @@ describe("metrics", () => {
     assert.equal(before.get("holdfast_raft_term"), undefined);
     let term = 3;
     metrics.attach({ ...attached, figures: () => ({ ...attached.figures(), term, waiters: term === 3 ? 6 : null }) });
-    metrics.attachTransport({ figures: () => ({ client: { connections: 7, bufferedBytes: 70 }, peer: { connections: 8, bufferedBytes: 80 } }) });
+    metrics.attachTransport({
+      figures: () => ({ client: { connections: 7, bufferedBytes: 70 }, peer: { connections: 8, bufferedBytes: 80 } }),
+    });
     const found = await series(metrics);
     const expected: [string, number][] = [
       ["holdfast_raft_term", 3],
@@ -77,7 +79,8 @@ describe("metrics", () => {
     assert.equal((await series(metrics)).get('holdfast_server_grants_total{mode="exclusive"}'), undefined);
     metrics.noteEffects(effects, true);
     const found = await series(metrics);
-    for (const mode of ["exclusive", "shared", "slot"]) assert.equal(found.get(`holdfast_server_grants_total{mode="${mode}"}`), 1, mode);
+    for (const mode of ["exclusive", "shared", "slot"])
+      assert.equal(found.get(`holdfast_server_grants_total{mode="${mode}"}`), 1, mode);
     assert.equal(found.get("holdfast_server_expirations_total"), 1);
     assert.equal(found.get('holdfast_server_revocations_total{reason="forced"}'), 1);
     assert.equal(found.get('holdfast_server_revocations_total{reason="max_hold"}'), 1);
@@ -87,7 +90,12 @@ describe("metrics", () => {
     let nowMs = 1_000;
     const metrics = createMetrics({ monotonicMs: () => nowMs });
     metrics.attach(attached);
-    const waiting = (session: number): Effect => ({ kind: "outcome", session, request: 1, outcome: { kind: "waiting", ahead: 1, holder: null } });
+    const waiting = (session: number): Effect => ({
+      kind: "outcome",
+      session,
+      request: 1,
+      outcome: { kind: "waiting", ahead: 1, holder: null },
+    });
     metrics.noteRole("leader");
     metrics.noteEffects([waiting(1), waiting(2), waiting(3)], true);
     nowMs = 3_500;
@@ -103,7 +111,8 @@ describe("metrics", () => {
 
   test("elections, syncs, appends and rejections", async () => {
     const metrics = createMetrics({ monotonicMs: () => 0 });
-    for (const role of ["preCandidate", "candidate", "leader", "follower", "preCandidate", "follower"] as const) metrics.noteRole(role);
+    for (const role of ["preCandidate", "candidate", "leader", "follower", "preCandidate", "follower"] as const)
+      metrics.noteRole(role);
     metrics.observeFsync(0.004);
     metrics.observeAppend("n2", 0.25);
     metrics.noteRejected("slow_reader");

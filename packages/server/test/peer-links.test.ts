@@ -33,7 +33,13 @@ async function pair(): Promise<[RecordedLinks, RecordedLinks]> {
 }
 
 async function startChild(id: string, port: number, peer: string, peerPort: number, boot = 1): Promise<ChildProcess> {
-  const child = fork(fileURLToPath(new URL("./peer-child.js", import.meta.url)), [id, `${port}`, peer, `${peerPort}`, `${boot}`]);
+  const child = fork(fileURLToPath(new URL("./peer-child.js", import.meta.url)), [
+    id,
+    `${port}`,
+    peer,
+    `${peerPort}`,
+    `${boot}`,
+  ]);
   children.push(child);
   const [message] = await once(child, "message");
   assert.equal(message, "ready");
@@ -58,7 +64,9 @@ describe("peer links", () => {
     b.links.send("n1", [heartbeat(7)]);
     await until(() => b.received.length === 100 && a.received.length === 1, "all messages");
     const rounds = b.received.flatMap(({ message }) => (message.kind === "heartbeat" ? [message.round] : []));
-    const indexes = b.received.flatMap(({ message }) => (message.kind === "append" ? [message.previous.index + 1] : []));
+    const indexes = b.received.flatMap(({ message }) =>
+      message.kind === "append" ? [message.previous.index + 1] : [],
+    );
     const expected = Array.from({ length: 50 }, (_, n) => n + 1);
     assert.deepEqual(rounds, expected);
     assert.deepEqual(indexes, expected);

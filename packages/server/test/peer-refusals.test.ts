@@ -98,7 +98,11 @@ describe("a hello is refused", () => {
     await until(() => a.refusals.length > 0 && b.refusals.length > 0, "both told");
     assert.deepEqual(
       [a.refusals[0]?.refusal, b.refusals[0]?.refusal.code, b.refusals[0]?.isPeerFormed],
-      [{ from: "n2", code: "wrong_cluster", problem: 'n2 belongs to cluster "other", not "test"' }, "wrong_cluster", true],
+      [
+        { from: "n2", code: "wrong_cluster", problem: 'n2 belongs to cluster "other", not "test"' },
+        "wrong_cluster",
+        true,
+      ],
     );
     assert.equal(a.links.met().size, 0);
   });
@@ -134,7 +138,11 @@ describe("a hello is refused", () => {
     await start({ id: "n1", port: p1, peers: { n2: p2 } }, { ...allFormed, configuration: withoutTwo });
     const b = await start({ id: "n2", port: p2, peers: { n1: p1 } });
     await until(() => b.refusals.length > 0, "told");
-    assert.deepEqual(b.refusals[0]?.refusal, { from: "n1", code: "unknown_node", problem: "the cluster has no node n2" });
+    assert.deepEqual(b.refusals[0]?.refusal, {
+      from: "n1",
+      code: "unknown_node",
+      problem: "the cluster has no node n2",
+    });
     const caller = await call(p1, 1);
     caller.send(helloFrom("n3"));
     await until(() => caller.frames.length === 2, "hello and refusal");
@@ -150,7 +158,10 @@ describe("a hello is refused", () => {
     const a = await startUnformed({ id: "n1", port: p1, peers: { n2: p3, n3: 1 } });
     await startUnformed({ id: "n3", port: p3, peers: { n1: p1, n2: 1 } });
     await until(() => a.log.some(({ text }) => text.includes("refused n3")), "said");
-    assert.deepEqual(a.refusals.map(({ refusal }) => refusal.code), ["wrong_address"]);
+    assert.deepEqual(
+      a.refusals.map(({ refusal }) => refusal.code),
+      ["wrong_address"],
+    );
   });
 
   test("with another protocol version", async () => {
@@ -159,8 +170,15 @@ describe("a hello is refused", () => {
     const caller = await call(p1, 1);
     caller.send(helloFrom("n2", { protocol: 99 }));
     await until(() => caller.closed.code !== null, "closed");
-    assert.deepEqual(caller.frames.map((frame) => frame.kind), ["hello", "refused"]);
-    assert.deepEqual(caller.frames[1], { kind: "refused", code: "incompatible", problem: `n1 speaks peer protocol ${limits.protocolVersion}, not 99` });
+    assert.deepEqual(
+      caller.frames.map((frame) => frame.kind),
+      ["hello", "refused"],
+    );
+    assert.deepEqual(caller.frames[1], {
+      kind: "refused",
+      code: "incompatible",
+      problem: `n1 speaks peer protocol ${limits.protocolVersion}, not 99`,
+    });
   });
 
   test("with another secret, before anything is said", async () => {
@@ -169,7 +187,10 @@ describe("a hello is refused", () => {
     const b = await start({ id: "n2", port: p2, peers: { n1: p1 }, secret: "wrong" });
     await start({ id: "n3", port: p3, peers: { n1: p1 }, secret: "right" });
     await until(() => a.refusals.length > 0 && b.refusals.length > 0, "both told");
-    assert.deepEqual(b.refusals[0], { refusal: { from: "n1", code: "unauthorized", problem: "the cluster secrets differ" }, isPeerFormed: false });
+    assert.deepEqual(b.refusals[0], {
+      refusal: { from: "n1", code: "unauthorized", problem: "the cluster secrets differ" },
+      isPeerFormed: false,
+    });
     await assert.rejects(call(p1, 1), /401/);
     await until(() => a.links.met().has("n3"), "the right one is let in");
     assert.ok(!a.links.met().has("n2"));
@@ -190,7 +211,11 @@ describe("a hello is refused", () => {
     const last = (term: number, index: number) => ({ term, index }) as typeof noPromises.last;
     assert.equal(await refusalOf(helloFrom("n2", { boot: 5, term: 3, last: last(3, 10) }), "a"), null);
     a.links.notePromise("n2", { term: 3, last: last(3, 40) });
-    assert.equal(await refusalOf(helloFrom("n2", { boot: 5, term: 3, last: last(3, 10) }), "a"), null, "the same process again");
+    assert.equal(
+      await refusalOf(helloFrom("n2", { boot: 5, term: 3, last: last(3, 10) }), "a"),
+      null,
+      "the same process again",
+    );
     assert.equal(
       await refusalOf(helloFrom("n2", { boot: 4, term: 3, last: last(3, 40) }), "b"),
       "old_copy: this is its start 4, and start 5 was seen before",
@@ -199,7 +224,10 @@ describe("a hello is refused", () => {
       await refusalOf(helloFrom("n2", { boot: 5, term: 3, last: last(3, 40) }), "b"),
       "old_copy: two processes run as its start 5: one of them has a copy of the directory",
     );
-    assert.equal(await refusalOf(helloFrom("n2", { boot: 6, term: 2, last: last(2, 90) }), "b"), "old_copy: its term is 2, and it has promised 3");
+    assert.equal(
+      await refusalOf(helloFrom("n2", { boot: 6, term: 2, last: last(2, 90) }), "b"),
+      "old_copy: its term is 2, and it has promised 3",
+    );
     assert.equal(
       await refusalOf(helloFrom("n2", { boot: 6, term: 3, last: last(3, 39) }), "b"),
       "old_copy: its log ends at index 39, and it has promised index 40",
@@ -208,7 +236,11 @@ describe("a hello is refused", () => {
       await refusalOf(helloFrom("n2", { boot: 6, term: null, last: null, clusterId: null }), "b"),
       "old_copy: it was formed before, and now it isn't",
     );
-    assert.equal(await refusalOf(helloFrom("n2", { boot: 6, term: 4, last: last(3, 20) }), "b"), null, "a later leader may have cut its tail");
+    assert.equal(
+      await refusalOf(helloFrom("n2", { boot: 6, term: 4, last: last(3, 20) }), "b"),
+      null,
+      "a later leader may have cut its tail",
+    );
     assert.equal(await refusalOf(helloFrom("n2", { boot: 7, term: 4, last: last(4, 60) }), "c"), null);
   });
 });
@@ -231,7 +263,10 @@ describe("a peer's socket", () => {
     await until(() => late.closed.code !== null, "an older call that comes late is dropped");
     second.send({ kind: "raft", messages: [heartbeat(3)] });
     await until(() => a.received.length === 2, "the newest goes on");
-    assert.deepEqual(a.received.map(({ message }) => (message.kind === "heartbeat" ? message.round : 0)), [2, 3]);
+    assert.deepEqual(
+      a.received.map(({ message }) => (message.kind === "heartbeat" ? message.round : 0)),
+      [2, 3],
+    );
     assert.deepEqual(a.gone, []);
   });
 
@@ -299,7 +334,10 @@ describe("a peer's socket", () => {
     const callers: RawCaller[] = [];
     let refused = "";
     for (let dial = 1; dial <= 40 && refused === ""; dial += 1) {
-      await call(p1, dial).then((caller) => callers.push(caller), (error: Error) => (refused = error.message));
+      await call(p1, dial).then(
+        (caller) => callers.push(caller),
+        (error: Error) => (refused = error.message),
+      );
     }
     assert.match(refused, /503/);
     assert.equal(callers.length, 24, "8 for the one peer and 16 to spare");

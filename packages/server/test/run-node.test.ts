@@ -53,7 +53,9 @@ class Running {
       logger: this.log,
       writeError: (text: string) => (this.errors += text),
     };
-    this.ended = runNode(bootstrap === undefined ? options : { ...options, bootstrap }).then((code) => (this.code = code));
+    this.ended = runNode(bootstrap === undefined ? options : { ...options, bootstrap }).then(
+      (code) => (this.code = code),
+    );
     running.push(this);
   }
 
@@ -109,10 +111,16 @@ async function openSessions(config: Config, count: number, info = ""): Promise<v
   socket.on("close", () => (isClosed = true));
   socket.on("message", (data) => answers.push(...decodeServerFrame(data as Buffer)));
   await once(socket, "open");
-  socket.send(encodeClientFrame([{ kind: "hello", protocol: 1, features: [], clusterId: null, seenIndex: 0, info: "" }]));
+  socket.send(
+    encodeClientFrame([{ kind: "hello", protocol: 1, features: [], clusterId: null, seenIndex: 0, info: "" }]),
+  );
   for (let n = 0; n < count; n += 1) {
     const key = n.toString(16).padStart(32, "0");
-    socket.send(encodeClientFrame([{ kind: "command", payload: encodeCommand({ kind: "openSession", key, ttlMs: 60_000, info }) }]));
+    socket.send(
+      encodeClientFrame([
+        { kind: "command", payload: encodeCommand({ kind: "openSession", key, ttlMs: 60_000, info }) },
+      ]),
+    );
   }
   const opened = (): number => answers.filter(({ kind }) => kind === "sessionOpened").length;
   await until(() => isClosed || opened() === count, "sessions are open", 10_000);
@@ -128,7 +136,12 @@ describe("a node by itself", () => {
     await first.whenReady();
     await openSessions(config, 60);
     let before = await first.status();
-    for (const endMs = performance.now() + 5_000; before?.snapshotIndex === 0 && performance.now() < endMs; before = await first.status()) await sleep(10);
+    for (
+      const endMs = performance.now() + 5_000;
+      before?.snapshotIndex === 0 && performance.now() < endMs;
+      before = await first.status()
+    )
+      await sleep(10);
     assert.equal(before?.sessions, 60);
     assert.ok(before.snapshotIndex > 0, "a snapshot was taken");
     assert.equal(await first.stop(), 0);
@@ -177,7 +190,10 @@ describe("a node by itself", () => {
       const directory = newDirectory();
       const node = new Running(config, "n1", directory);
       assert.equal(await node.ended, exitCodes.portInUse.code);
-      assert.equal(node.errors, `holdfast: n1: port ${port} for ${which}s (127.0.0.1:${port}) is in use by another process\n`);
+      assert.equal(
+        node.errors,
+        `holdfast: n1: port ${port} for ${which}s (127.0.0.1:${port}) is in use by another process\n`,
+      );
       await new Promise((resolve) => squatter.close(resolve));
       const again = new Running(config, "n1", directory);
       await again.whenReady();
@@ -213,7 +229,10 @@ describe("a node by itself", () => {
     let text = "";
     const endMs = performance.now() + 10_000;
     while (!/not formed/.test(text) && performance.now() < endMs) {
-      text = await fetch(`http://${config.nodes[0]?.client}/readyz`).then((answer) => answer.text(), () => "");
+      text = await fetch(`http://${config.nodes[0]?.client}/readyz`).then(
+        (answer) => answer.text(),
+        () => "",
+      );
       await sleep(10);
     }
     assert.match(text, /"detail":"the cluster is not formed yet"/);
@@ -259,7 +278,8 @@ describe("three nodes", () => {
     const tookMs = performance.now() - beganMs;
     assert.ok(tookMs < 1_500, `the stop and the new leader took ${tookMs} ms`);
     assert.equal((await next.status())?.term, term + 1, "one election, by transfer");
-    for (const node of others) assert.ok(!node.log.lines.some(({ text }) => text.includes("process is gone")), "a goodbye is no death");
+    for (const node of others)
+      assert.ok(!node.log.lines.some(({ text }) => text.includes("process is gone")), "a goodbye is no death");
   });
 
   test("a wiped directory is refused, at each start", async () => {
@@ -269,7 +289,10 @@ describe("three nodes", () => {
     for (let start = 0; start < 2; start += 1) {
       const wiped = new Running(config, "n3", folders[2] ?? "");
       assert.equal(await wiped.ended, exitCodes.wrongInstance.code);
-      assert.match(wiped.errors, /^holdfast: n3: n[12] refuses this node: the cluster knows n3 with another data directory/);
+      assert.match(
+        wiped.errors,
+        /^holdfast: n3: n[12] refuses this node: the cluster knows n3 with another data directory/,
+      );
     }
     assert.equal(await nodes[0]?.readiness(), 200);
   });
@@ -329,13 +352,20 @@ describe("a node as a process", () => {
   async function startChild(fault = "", prefix = ""): Promise<Child> {
     const ports = await freePorts(2);
     const file = join(folder, `config-${ports[0]}.json`);
-    const text = JSON.stringify({ cluster: "test", nodes: [{ id: "n1", peer: `127.0.0.1:${ports[0]}`, client: `127.0.0.1:${ports[1]}` }] });
+    const text = JSON.stringify({
+      cluster: "test",
+      nodes: [{ id: "n1", peer: `127.0.0.1:${ports[0]}`, client: `127.0.0.1:${ports[1]}` }],
+    });
     await writeFile(file, text);
     const script = fileURLToPath(new URL("./run-node-child.js", import.meta.url));
-    const child = spawn("bash", ["-c", `${prefix} exec "$@"`, "bash", process.execPath, script, file, "n1", newDirectory(), fault], {
-      stdio: ["ignore", "pipe", "pipe", "ipc"],
-      env: { ...process.env, HOLDFAST_LOG: "info" },
-    });
+    const child = spawn(
+      "bash",
+      ["-c", `${prefix} exec "$@"`, "bash", process.execPath, script, file, "n1", newDirectory(), fault],
+      {
+        stdio: ["ignore", "pipe", "pipe", "ipc"],
+        env: { ...process.env, HOLDFAST_LOG: "info" },
+      },
+    );
     children.push(child);
     let errors = "";
     let log = "";
