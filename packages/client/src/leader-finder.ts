@@ -323,9 +323,12 @@ export class LeaderFinder {
     );
   }
 
+  /** By our own will: it may be asked again at once. */
   private closeTarget(target: Target): void {
-    target.connection?.close();
+    if (target.connection === null) return;
+    target.connection.close();
     target.connection = null;
+    target.nextDialMs = Number.NEGATIVE_INFINITY;
   }
 }
 

@@ -55,6 +55,7 @@ export class LockHandle implements Lock {
   private phase: "held" | "releasing" | "released" | "lost" = "held";
   private loss: LockLossReason | null = null;
   private wasLost = false;
+  private isAnnounced = false;
   private stop: HoldfastError | null = null;
   private controller: AbortController | null = null;
   private pending: Release | null = null;
@@ -176,13 +177,25 @@ export class LockHandle implements Lock {
 
   /** The cluster, or the clock, has ended the hold. A release under way learns of it by its own answer. */
   lose(reason: LockLossReason): void {
+    this.markLost(reason);
+    this.announceLoss();
+  }
+
+  /** The first half of lose(): runs none of the holder's code, so that locks lost together can all be marked before any of it runs. */
+  markLost(reason: LockLossReason): void {
     if (this.phase === "lost" || this.phase === "released") return;
-    this.loss = reason;
+    this.loss ??= reason;
     this.wasLost = true;
     if (this.phase === "releasing") return;
     this.phase = "lost";
     this.endTimer();
-    publishLoss({ names: this.names, token: this.grants[0]?.token ?? 0, session: this.owner.session, reason });
+  }
+
+  announceLoss(): void {
+    if (this.phase !== "lost" || this.loss === null || this.isAnnounced) return;
+    this.isAnnounced = true;
+    const { names, loss } = this;
+    publishLoss({ names, token: this.grants[0]?.token ?? 0, session: this.owner.session, reason: loss });
     this.abort(this.lostError());
   }
 
@@ -198,6 +211,8 @@ export class LockHandle implements Lock {
     } else {
       this.phase = "lost";
       this.loss ??= reason ?? "session_gone";
+      // Given back before anybody found it lost: nobody is to be told.
+      this.isAnnounced = !this.wasLost;
     }
     this.hold.end();
     pending.resolve(result);

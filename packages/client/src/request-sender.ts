@@ -13,9 +13,8 @@ import { RequestBook } from "./requests.js";
 import { encodeAcquire, encodeEnding } from "./session-commands.js";
 import type { Ending } from "./session-commands.js";
 
-/** The cluster keeps `outcomesPerSessionMax` unseen outcomes; what frees something gets the last of them. */
-const acquiresUnseenMax = limits.outcomesPerSessionMax - 124;
-const endingsUnseenMax = limits.outcomesPerSessionMax - 8;
+/** The cluster refuses an acquire while it keeps so many outcomes of the session; what frees something is never refused for that. */
+const unseenMax = limits.outcomesPerSessionMax - 24;
 const retryOptions = { firstMs: 50, maxMs: 1_000 };
 
 /** A release, cancel or closeSession that is not yet answered. */
@@ -24,13 +23,6 @@ export interface OpenEnding {
   /** Null for closeSession. */
   readonly of: Acquire | null;
   readonly payload: Uint8Array;
-}
-
-/** One that was not sent for want of room. */
-interface Backlogged {
-  readonly kind: Ending;
-  readonly of: Acquire | null;
-  readonly afterMs: number;
 }
 
 export interface SenderHost {
@@ -53,7 +45,6 @@ export class RequestSender {
   private readonly clock: Clock;
   private readonly host: SenderHost;
   private readonly book = new RequestBook();
-  private readonly backlog: Backlogged[] = [];
   /** To be sent once more. */
   private readonly retries = new Set<RequestNumber>();
   private readonly backoff: Backoff;
@@ -74,18 +65,17 @@ export class RequestSender {
     else this.queue.add(acquire);
   }
 
+  /** Without a leader it is sent at the next resume. */
   end(kind: Ending, of: Acquire | null, afterMs: number): void {
-    const next = { kind, of, afterMs };
-    if (this.book.unseen < endingsUnseenMax || kind === "closeSession") this.sendEnding(next);
-    else this.backlog.push(next);
+    const carried = this.book.begin(this.host.session);
+    const payload = encodeEnding(kind, carried, of?.number ?? 0, afterMs);
+    this.endings.set(carried.request, { kind, of, payload });
+    if (this.host.canSend) this.host.send({ kind: "command", payload });
   }
 
   /** Sends what there is room for. */
   pump(): void {
-    while (this.backlog.length > 0 && this.book.unseen < endingsUnseenMax) {
-      const next = this.backlog.shift();
-      if (next !== undefined) this.sendEnding(next);
-    }
+    if (this.queue.size > 0 && this.host.canSend) this.makeRoom();
     for (const acquire of this.queue) {
       if (!this.canAcquire) return;
       this.queue.delete(acquire);
@@ -148,17 +138,29 @@ export class RequestSender {
     this.queue.clear();
     this.acquires.clear();
     this.endings.clear();
-    this.backlog.length = 0;
   }
 
   private get canAcquire(): boolean {
-    return this.host.canSend && this.book.unseen < acquiresUnseenMax;
+    return this.host.canSend && this.book.hasRoom(unseenMax);
+  }
+
+  /**
+   * After a burst beside a long wait thousands of ended numbers may be untold, and no command is left to carry them: a cancel of
+   * something that is over has no other effect.
+   */
+  private makeRoom(): void {
+    while (!this.book.hasRoom(unseenMax) && this.book.canMakeRoom) {
+      const carried = this.book.beginTelling(this.host.session);
+      const payload = encodeEnding("cancel", carried, carried.seen[0] ?? 0, 0);
+      this.endings.set(carried.request, { kind: "cancel", of: null, payload });
+      this.host.send({ kind: "command", payload });
+    }
   }
 
   private onOver(number: RequestNumber): void {
     this.retries.delete(number);
     this.book.end(number);
-    if (this.queue.size > 0 || this.backlog.length > 0) this.pump();
+    if (this.queue.size > 0) this.pump();
     this.host.onRequestEnded();
   }
 
@@ -172,18 +174,6 @@ export class RequestSender {
     this.acquires.set(carried.request, acquire);
     this.host.send({ kind: "command", payload });
     this.host.onAcquireSent();
-  }
-
-  private sendEnding({ kind, of, afterMs }: Backlogged): void {
-    // What it speaks of may have ended while this stood in the backlog.
-    if (of !== null && of.stage === "over") {
-      of.lock?.endRelease("already-lost");
-      return;
-    }
-    const carried = this.book.begin(this.host.session);
-    const payload = encodeEnding(kind, carried, of?.number ?? 0, afterMs);
-    this.endings.set(carried.request, { kind, of, payload });
-    if (this.host.canSend) this.host.send({ kind: "command", payload });
   }
 
   private sendAgain(number: RequestNumber): void {

@@ -10,12 +10,6 @@ import { limits } from "@holdfast/wire";
 const unsettledBeforeNaming = 128;
 const untoldBeforePurge = 256;
 
-/** What an open command carries; known to the cluster once that command is answered from the log. */
-interface Carried {
-  readonly settled: RequestNumber;
-  readonly seen: readonly RequestNumber[];
-}
-
 export class RequestBook {
   private next: RequestNumber = 1;
   /** Numbers that have not ended, rising. */
@@ -24,24 +18,32 @@ export class RequestBook {
   private settled: RequestNumber = 1;
   /** Ended numbers from `settled` on (and some below it) that no command has named. */
   private readonly untold = new Set<RequestNumber>();
-  private readonly carried = new Map<RequestNumber, Carried>();
-  /** Numbers whose outcome the cluster may be keeping, rising. */
-  private readonly kept = new Set<RequestNumber>();
+  /** What an unanswered command names, if it names any. */
+  private readonly carried = new Map<RequestNumber, readonly RequestNumber[]>();
 
-  /** How many outcomes the cluster may be keeping for this session; it refuses more than `outcomesPerSessionMax`. */
-  get unseen(): number {
-    return this.kept.size;
+  /**
+   * Whether the cluster keeps fewer than `max` outcomes of this session once it has applied all that was sent: those of open numbers,
+   * and of ended ones that no command has named.
+   */
+  hasRoom(max: number): boolean {
+    if (this.open.size + this.untold.size < max) return true;
+    this.purge();
+    return this.open.size + this.untold.size < max;
+  }
+
+  /** Whether another command could name so many ended numbers that it makes room, though it takes a number itself. */
+  get canMakeRoom(): boolean {
+    return this.untold.size >= limits.seenMax;
+  }
+
+  /** As begin, for a command whose only use is what it carries. */
+  beginTelling(session: SessionId): SessionRequest {
+    return this.beginWith(session, this.takeUntold());
   }
 
   /** A new number, with what its command is to carry. That command is sent again, as it is, until it is answered. */
   begin(session: SessionId): SessionRequest {
-    const request = this.next;
-    this.next += 1;
-    this.open.add(request);
-    this.kept.add(request);
-    const seen = request - this.settled > unsettledBeforeNaming ? this.takeUntold() : noNumbers;
-    this.carried.set(request, { settled: this.settled, seen });
-    return { session, request, settled: this.settled, seen };
+    return this.beginWith(session, this.next - this.settled > unsettledBeforeNaming ? this.takeUntold() : noNumbers);
   }
 
   /** What a command of an answered number carries if it is asked once more: its first copy has told the rest. */
@@ -54,23 +56,13 @@ export class RequestBook {
    * was told `waiting`.
    */
   answered(request: RequestNumber): void {
-    const carried = this.carried.get(request);
-    if (carried === undefined) return;
     this.carried.delete(request);
-    for (const number of carried.seen) this.kept.delete(number);
-    for (const number of this.kept) {
-      if (number >= carried.settled) break;
-      this.kept.delete(number);
-    }
   }
 
   /** The command was refused and is in no log: what it carried is still to be told. */
   unanswered(request: RequestNumber): void {
-    const carried = this.carried.get(request);
-    if (carried === undefined) return;
+    for (const number of this.carried.get(request) ?? noNumbers) if (number >= this.settled) this.untold.add(number);
     this.carried.delete(request);
-    this.kept.delete(request);
-    for (const number of carried.seen) if (number >= this.settled) this.untold.add(number);
   }
 
   /** Nothing more will be listened to about this number. */
@@ -83,6 +75,14 @@ export class RequestBook {
     }
     const [lowest = this.next] = this.open;
     this.settled = lowest;
+  }
+
+  private beginWith(session: SessionId, seen: readonly RequestNumber[]): SessionRequest {
+    const request = this.next;
+    this.next += 1;
+    this.open.add(request);
+    if (seen.length > 0) this.carried.set(request, seen);
+    return { session, request, settled: this.settled, seen };
   }
 
   private takeUntold(): readonly RequestNumber[] {

@@ -184,26 +184,22 @@ export class SessionRequests {
     }
   }
 
-  /** The session is over: forgets everything. Returns the acquires whose callers still wait, and what tells the holders. */
-  end(reason: LockLossReason, fate: SessionFate): { orphans: readonly Acquire[]; tell: () => void } {
+  /** The session is over: forgets everything. Returns the acquires whose callers still wait, and the locks whose loss is to be announced. */
+  end(reason: LockLossReason, fate: SessionFate): { orphans: readonly Acquire[]; locks: readonly LockHandle[] } {
     const acquires = [...this.sender.acquires.values()];
     const orphans = [...acquires.filter((acquire) => !acquire.isSettled), ...this.sender.queue];
     this.sender.clear();
     for (const acquire of acquires) acquire.stage = "over";
     for (const orphan of orphans) orphan.requeue();
     const locks = acquires.flatMap(({ lock }) => (lock === null ? [] : [lock]));
-    return {
-      orphans,
-      tell: () => {
-        for (const lock of locks) {
-          if (fate === "released") lock.endRelease("released");
-          else if (fate === "lost") lock.lose(reason);
-          // Of a release under way nobody knows whether it came in time.
-          lock.endRelease("already-lost", reason);
-          lock.lose(reason);
-        }
-      },
-    };
+    for (const lock of locks) {
+      if (fate === "released") lock.endRelease("released");
+      else if (fate === "lost") lock.markLost(reason);
+      // Of a release under way nobody knows whether it came in time.
+      lock.endRelease("already-lost", reason);
+      lock.markLost(reason);
+    }
+    return { orphans, locks };
   }
 
   private sendRelease(acquire: Acquire, afterMs: number): void {
@@ -290,8 +286,9 @@ export class SessionRequests {
     const isReleased = outcome.kind === "released";
     this.sender.finish(of);
     if (kind !== "release") return;
-    if (!isReleased) of.lock?.lose("session_gone");
+    if (!isReleased) of.lock?.markLost("session_gone");
     of.lock?.endRelease(isReleased ? "released" : "already-lost");
+    of.lock?.announceLoss();
   }
 
   /** The cluster says that we have seen the end of this number. It keeps nothing more of it, so neither do we. */

@@ -161,13 +161,13 @@ export class Session implements LockOwner, RequestsHost {
     this.stage = "ended";
     this.keepalive?.stop();
     this.retryTimer?.cancel();
-    const { orphans, tell } = this.requests.end(reason, fate);
+    const { orphans, locks } = this.requests.end(reason, fate);
     this.publish("ended", reason);
     const facts = { session: this.id, ttlMs: this.options.ttlMs, reason };
     if (reason === "closed") this.parts.logger.info(facts, "session closed");
     else this.parts.logger.warn(facts, "session lost");
     this.events.onEnded(this, reason, orphans);
-    tell();
+    for (const lock of locks) lock.announceLoss();
   }
 
   /** There is a leader, a new one or the same on a new footing: what it doesn't know is said again. */

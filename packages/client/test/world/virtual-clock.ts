@@ -1,0 +1,139 @@
+/** Time that stands still until a test moves it. */
+import type { Clock, Timer } from "../../src/ports.js";
+
+interface Entry {
+  readonly dueMs: number;
+  readonly order: number;
+  readonly run: () => void;
+}
+
+export class VirtualClock implements Clock {
+  /** Whether somebody keeps the process alive now. */
+  isKept = false;
+  private nowMs = 1_000;
+  private suspendedMs = 5_000_000;
+  private order = 0;
+  private readonly timers = new Set<Entry>();
+
+  monotonicMs(): number {
+    return this.nowMs;
+  }
+
+  suspendAwareMs(): number {
+    return this.nowMs + this.suspendedMs;
+  }
+
+  setTimer(delayMs: number, run: () => void): Timer {
+    if (!Number.isFinite(delayMs) || delayMs < 0) throw new Error(`a timer's delay must be finite: ${delayMs}`);
+    const entry = { dueMs: this.nowMs + delayMs, order: this.order, run };
+    this.order += 1;
+    this.timers.add(entry);
+    return { cancel: () => void this.timers.delete(entry) };
+  }
+
+  defer(run: () => void): void {
+    queueMicrotask(run);
+  }
+
+  keepProcess(isKept: boolean): void {
+    this.isKept = isKept;
+  }
+
+  /** The same clock for one owner, whose timers are counted. */
+  view(): ClockView {
+    return new ClockView(this);
+  }
+
+  /** Runs every timer that falls due, in order, and lets promises settle between them. */
+  async advance(ms: number): Promise<void> {
+    const endMs = this.nowMs + ms;
+    await settle();
+    while (this.next(endMs) !== null) await this.step(endMs);
+    this.nowMs = endMs;
+  }
+
+  /** Runs the next timer that falls due until `endMs`; without one, time passes until then. */
+  async step(endMs: number): Promise<void> {
+    const next = this.next(endMs);
+    if (next === null) {
+      this.nowMs = Math.max(this.nowMs, endMs);
+    } else {
+      this.nowMs = Math.max(this.nowMs, next.dueMs);
+      this.timers.delete(next);
+      next.run();
+    }
+    await settle();
+  }
+
+  /** The event loop is stuck, or the process stopped: time passes, and no timer fires. */
+  stall(ms: number): void {
+    this.nowMs += ms;
+  }
+
+  /** The machine is suspended: only one of the clocks runs. */
+  suspend(ms: number): void {
+    this.suspendedMs += ms;
+  }
+
+  private next(endMs: number): Entry | null {
+    let first: Entry | null = null;
+    for (const entry of this.timers) {
+      if (entry.dueMs > endMs) continue;
+      const isEarlier =
+        first === null || entry.dueMs < first.dueMs || (entry.dueMs === first.dueMs && entry.order < first.order);
+      if (isEarlier) first = entry;
+    }
+    return first;
+  }
+}
+
+/** One owner's view of the time: a leak is its leak. */
+export class ClockView implements Clock {
+  private readonly clock: VirtualClock;
+  private readonly pending = new Set<object>();
+
+  constructor(clock: VirtualClock) {
+    this.clock = clock;
+  }
+
+  /** Its timers that would still fire. */
+  get timerCount(): number {
+    return this.pending.size;
+  }
+
+  monotonicMs(): number {
+    return this.clock.monotonicMs();
+  }
+
+  suspendAwareMs(): number {
+    return this.clock.suspendAwareMs();
+  }
+
+  setTimer(delayMs: number, run: () => void): Timer {
+    const mark = {};
+    this.pending.add(mark);
+    const timer = this.clock.setTimer(delayMs, () => {
+      this.pending.delete(mark);
+      run();
+    });
+    return {
+      cancel: () => {
+        this.pending.delete(mark);
+        timer.cancel();
+      },
+    };
+  }
+
+  defer(run: () => void): void {
+    this.clock.defer(run);
+  }
+
+  keepProcess(isKept: boolean): void {
+    this.clock.keepProcess(isKept);
+  }
+}
+
+/** All promises that can settle without time passing have settled. */
+export function settle(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
