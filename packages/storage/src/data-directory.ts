@@ -46,8 +46,14 @@ export async function openDataDirectory(options: DataDirectoryOptions): Promise<
 /** Returns its real path. */
 async function prepareDirectory(path: string): Promise<string> {
   const made = await mkdir(path, { recursive: true, mode: 0o700 });
-  if (made !== undefined) await syncDirectory(dirname(made));
-  return await realpath(path);
+  const directory = await realpath(path);
+  if (made === undefined) return directory;
+  // Each new name on the way there, or a power loss takes the whole directory.
+  const first = await realpath(made);
+  for (let name = directory; ; name = dirname(name)) {
+    await syncDirectory(dirname(name));
+    if (name === first) return directory;
+  }
 }
 
 interface TakenIdentity {
@@ -199,6 +205,7 @@ class OpenedDirectory implements DataDirectory {
         quarantine: (reason) => this.quarantine(reason),
         logger: this.#parts.logger,
         onSound: () => this.#writeIdentity(this.#identity),
+        onFirstWrite: () => (this.#restored = null),
       },
     );
     this.#store = store;

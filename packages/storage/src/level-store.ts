@@ -25,6 +25,8 @@ interface LevelStoreParts {
   readonly newNames: NewNames;
   /** Puts the directory into quarantine, durably. */
   readonly quarantine: (reason: string) => Promise<void>;
+  /** What was recovered is the caller's by then. */
+  readonly onFirstWrite: () => void;
 }
 
 /** The state in memory is that after the batch under way. A failure is final, so it never has to go back. */
@@ -41,6 +43,7 @@ export class LevelStore implements Store {
   #writing: Promise<void> | null = null;
   #compacting: Promise<void> | null = null;
   #failure: Error | null = null;
+  #isWrittenTo = false;
 
   constructor(recovered: Recovered, parts: LevelStoreParts) {
     const { meta, restored, blocks, complete } = recovered;
@@ -64,6 +67,8 @@ export class LevelStore implements Store {
   }
 
   async write(write: StoreWrite): Promise<void> {
+    if (!this.#isWrittenTo) this.#parts.onFirstWrite();
+    this.#isWrittenTo = true;
     await this.#exclusively(() => this.#writeBatch(write));
   }
 

@@ -108,9 +108,9 @@ export class LogRows {
   }
 
   /**
-   * A received snapshot takes the log's place, by the rule of the core (Output.install): if the log has the base's index with the
-   * base's term and chain value, the log goes on behind it; if not, the log is empty behind the base. An equal chain value
-   * says that the log and the snapshot agree on everything before.
+   * A received snapshot takes the log's place (IncomingChunk in @holdfast/raft). If the log has the base's index with the base's term and
+   * chain value, it goes on behind the base: an equal chain value says that log and snapshot agree on everything before. If not, it is
+   * empty behind the base.
    */
   async install(base: LogBase, garbage: Garbage): Promise<void> {
     const { index, term } = base.position;

@@ -12,7 +12,7 @@ import { checkAgainst, readRow, recover } from "./recovery.js";
 import type { ReadRow, ReadRows, Recovered } from "./recovery.js";
 import { checksumOf, decodeMeta, metaKey, unseal } from "./rows.js";
 import type { Owner } from "./rows.js";
-import { FormatError, codeOf, damaged, inFile, rootOf, textOf } from "./storage-error.js";
+import { FormatError, StorageError, codeOf, damaged, inFile, rootOf, textOf } from "./storage-error.js";
 import type { Store, StorageLogger } from "./types.js";
 
 export const databaseName = "db";
@@ -80,6 +80,7 @@ interface StoreParts {
    * machine's new boot id on disk before that, a kill in between would make the torn end of the last boot look like damage.
    */
   readonly onSound: () => Promise<void>;
+  readonly onFirstWrite: () => void;
 }
 
 export async function openStore(
@@ -105,7 +106,8 @@ export async function openStore(
     opened.push(mark);
     const newNames = await watchNewNames(path);
     opened.push(newNames);
-    const store = new LevelStore(recovered, { database, mark, newNames, quarantine: parts.quarantine });
+    const { quarantine, onFirstWrite } = parts;
+    const store = new LevelStore(recovered, { database, mark, newNames, quarantine, onFirstWrite });
     await store.clean(recovered.garbage);
     return { store, restored: recovered.restored };
   } catch (error) {
@@ -119,6 +121,8 @@ async function openVerified(path: string): Promise<Database> {
     return await openDatabase(path);
   } catch (error) {
     const root = rootOf(error);
+    if (codeOf(root) === "LEVEL_LOCKED")
+      throw new StorageError("locked", `${databaseName} is in use by another program`, error);
     if (codeOf(root) === "LEVEL_CORRUPTION") throw damaged(databaseName, textOf(root), error);
     throw error;
   }

@@ -49,7 +49,7 @@ export interface Store {
 /** A data directory that this process has locked and checked. */
 export interface DataDirectory {
   readonly identity: Identity;
-  /** What was recovered; null before formation. */
+  /** What was recovered; null before formation, and from the first write on: the log would be kept in memory for ever. */
   readonly restored: Restored | null;
   /** Null before formation. */
   readonly store: Store | null;

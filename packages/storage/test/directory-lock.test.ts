@@ -1,3 +1,4 @@
+import { Level } from "level";
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -45,6 +46,19 @@ test("another process holds it until it is killed", async () => {
     child.kill("SIGKILL");
   }
   await once(child, "exit");
+  await (await openFormed(directory)).opened.close();
+});
+
+test("a database that another program has open", async () => {
+  const { directory, opened } = await formNew();
+  await opened.close();
+  const other = new Level(join(directory, "db"), { createIfMissing: false });
+  await other.open();
+  await assert.rejects(
+    open(directory),
+    (error) => error instanceof StorageError && error.code === "locked" && /db is in use/.test(error.message),
+  );
+  await other.close();
   await (await openFormed(directory)).opened.close();
 });
 

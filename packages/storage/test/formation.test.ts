@@ -220,6 +220,17 @@ test("identity: mode, boot counter, boot id, instance", async () => {
   await third.close();
 });
 
+test("what was recovered is let go at the first write", async () => {
+  const { directory, opened, store } = await formNew();
+  assert.notEqual(opened.restored, null);
+  await append(store, []);
+  assert.equal(opened.restored, null);
+  await opened.close();
+  const again = await openFormed(directory);
+  assert.notEqual(again.opened.restored, null);
+  await again.opened.close();
+});
+
 test("a directory that can't be made", async () => {
   const path = await newPath();
   await writeFile(path, "a file");

@@ -136,11 +136,21 @@ test("a batch is synced, then its file's name, then the mark is written, and syn
     },
     newNames: { syncIfChanged: () => step("look at names", isNewName)(), close: step("close", undefined) },
     quarantine: unused,
+    onFirstWrite: () => steps.push("first write"),
   });
   await append(store, entriesAfter(endOf([]), 2, payloads(1, 1)));
   isNewName = true;
   await store.write({ ...nothing, hardState });
-  assert.deepEqual(steps, ["batch", "look at names", "mark 6", "batch", "look at names", "mark 7", "sync mark"]);
+  assert.deepEqual(steps, [
+    "first write",
+    "batch",
+    "look at names",
+    "mark 6",
+    "batch",
+    "look at names",
+    "mark 7",
+    "sync mark",
+  ]);
 });
 
 function recoveredFrom(state: HardState): Recovered {
