@@ -10,6 +10,8 @@
  */
 import type { Command, Effect, SessionId } from "@holdfast/lock";
 import { DeadlineHeap } from "./deadline-heap.js";
+import { clockRateMargin, idOf, Lease, needsRenewal, removeProposed } from "./lease.js";
+import type { Proposed } from "./lease.js";
 
 /** What the keeper asks of the host. Proposals are reserved ones, bound to the current term. */
 export interface LeaseKeeperHost {
@@ -29,59 +31,8 @@ export interface LeaseSource {
 
 /** Ids in one entry: bounds the time of one apply. */
 const idsPerEntryMax = 1_000;
-/** The leader waits 1 % longer than was promised: clock rates may differ by as much. */
-const clockRateMargin = 1.01;
 /** A refused timed proposal is tried again after this long. */
 const retryMs = 100;
-
-type Proposed = { readonly eighths: number } | "renew";
-
-/** One session as this leader sees it. Times are on the lease clock. */
-class Lease {
-  readonly session: SessionId;
-  /** An eighth of the TTL, with the margin. */
-  readonly unitMs: number;
-  heardAt: number;
-  /** Heard in this leader's term. */
-  isHeard: boolean;
-  /** Eighths of the present silence that were proposed. */
-  credited = 0;
-  /** The silence count as applied. */
-  applied: number;
-  /** Entries about its silence that are proposed and not yet applied, in log order. */
-  readonly outstanding: Proposed[] = [];
-  /** Highest keepalive that a quorum round has confirmed, and highest acknowledged. */
-  confirmed = -1;
-  acknowledged = -1;
-  expiry: "none" | "awaitsRound" | "ready" | "proposed" = "none";
-  isGone = false;
-  isArmed = false;
-
-  constructor(session: SessionId, ttlMs: number, heardAt: number, isHeard: boolean, applied: number) {
-    this.session = session;
-    this.unitMs = (ttlMs * clockRateMargin) / 8;
-    this.heardAt = heardAt;
-    this.isHeard = isHeard;
-    this.applied = applied;
-  }
-
-  /** The silence count that the log will show once all of it is applied. */
-  get logged(): number {
-    let count = this.applied;
-    for (const item of this.outstanding) count = item === "renew" ? 0 : Math.min(8, count + item.eighths);
-    return count;
-  }
-
-  /**
-   * When the next eighth is due. The first wait is longer for a session that was heard: live ones are hardly ever counted. With all
-   * eighths in the log nothing more is waited for, unless a keepalive came since.
-   */
-  get nextDueAt(): number {
-    const isCounted = this.logged >= 8;
-    const eighths = isCounted ? this.credited : this.credited + 1;
-    return this.heardAt + Math.max(this.isHeard ? 4 : 1 - Number(isCounted), eighths) * this.unitMs;
-  }
-}
 
 type Deadline =
   | Lease
@@ -399,17 +350,4 @@ export class LeaseKeeper {
     lease.isArmed = true;
     this.heap.push(now + retryMs, lease);
   }
-}
-
-function idOf(lease: Lease): SessionId {
-  return lease.session;
-}
-
-function needsRenewal(lease: Lease): boolean {
-  return !lease.isGone && lease.logged > 0 && lease.expiry !== "proposed";
-}
-
-function removeProposed(lease: Lease, item: Proposed): void {
-  const at = lease.outstanding.lastIndexOf(item);
-  if (at >= 0) lease.outstanding.splice(at, 1);
 }
