@@ -20,8 +20,8 @@ export interface ProcessTable {
   hasVariable(pid: number, assignment: string): boolean;
 }
 
-export function processTable(): ProcessTable {
-  return process.platform === "linux" ? linuxTable : psTable;
+export function processTable(platform: NodeJS.Platform = process.platform): ProcessTable {
+  return platform === "linux" ? linuxTable : psTable;
 }
 
 const linuxTable: ProcessTable = {

@@ -8,6 +8,7 @@ import { afterEach, beforeEach, test } from "node:test";
 import { CommandRunner } from "../../src/lock/command-runner.js";
 import type { RunOptions } from "../../src/lock/command-runner.js";
 import { processTable } from "../../src/process-table.js";
+import type { ProcessTable } from "../../src/process-table.js";
 import { until } from "../until.js";
 import { FakeLease } from "./fake-lease.js";
 
@@ -28,13 +29,18 @@ afterEach(() => {
   rmSync(folder, { recursive: true });
 });
 
-function runnerOf(script: string, lease: FakeLease, options: Partial<RunOptions> = {}): CommandRunner {
+function runnerOf(
+  script: string,
+  lease: FakeLease,
+  options: Partial<RunOptions> = {},
+  table: ProcessTable = processTable(),
+): CommandRunner {
   const mark = `HOLDFAST_RUN=${randomUUID()}`;
   marks.push(mark);
   const environment = { HOLDFAST_RUN: mark.slice("HOLDFAST_RUN=".length), FOLDER: folder };
   return new CommandRunner(
     { words: ["sh", "-c", script], environment, mark, graceMs: 1_000, isInteractive: false, ...options },
-    { lease, table: processTable() },
+    { lease, table },
   );
 }
 
@@ -149,6 +155,19 @@ test("members that made groups or sessions of their own, or lost their parents, 
   lease.lose("expired");
   assert.deepEqual(await run, { kind: "lost", reason: "expired", survivors: [] });
   assert.deepEqual(pids.map(isRunning), [false, false, false]);
+});
+
+test("where the mark can't be seen, descent and groups still show the family", async () => {
+  const script = `
+    timeout 1000 sh -c 'echo $$ > "$FOLDER/group"; exec sleep 1000' &
+    (sh -c 'echo $$ > "$FOLDER/orphan"; exec sleep 1000' &)
+    wait`;
+  const lease = new FakeLease(minuteMs);
+  const run = runnerOf(script, lease, {}, processTable("darwin")).run(); // asks ps, as on every system but Linux
+  const pids = await Promise.all(["group", "orphan"].map(pidIn));
+  lease.lose("expired");
+  assert.deepEqual(await run, { kind: "lost", reason: "expired", survivors: [] });
+  assert.deepEqual(pids.map(isRunning), [false, false]);
 });
 
 test("lost by expiry: killed at once; taken by force: the grace to clean up", async () => {
