@@ -6,7 +6,7 @@
 import type { Entry } from "./entry.js";
 import { freePlace, takePlace } from "./places.js";
 import { Delay, noPlace } from "./records.js";
-import type { Claim, Lock } from "./records.js";
+import type { Claim } from "./records.js";
 import type { State } from "./state.js";
 import type { Mode } from "./types.js";
 
@@ -17,14 +17,9 @@ export function closesFor(delays: readonly Delay[] | null, mode: Mode): boolean 
   return mode === "exclusive" || delays[0]?.mode === "exclusive";
 }
 
-/** The longest of the delays that close a lock to `mode`; 0 if none does. */
-export function closedMs(lock: Lock, mode: Mode): number {
-  let longest = 0;
-  for (const delay of lock.delays ?? []) {
-    const closes = mode !== "shared" || delay.mode === "exclusive";
-    if (closes) longest = Math.max(longest, delay.delayMs);
-  }
-  return longest;
+/** How long a lock is closed that delays alone close: all of them do (an exclusive one runs alone). */
+export function longestDelayMs(delays: readonly Delay[] | null): number {
+  return (delays ?? []).reduce((longest, { delayMs }) => Math.max(longest, delayMs), 0);
 }
 
 /** `claim`'s hold has just ended. Holds of one lock that end in one entry share a delay, the longest of theirs. */

@@ -5,7 +5,7 @@
  * release, cancel, setInfo and closeSession have room of their own in the records (limits.ts) and are never refused for their number.
  */
 import { assertNever } from "./assert.js";
-import { closedMs } from "./delays.js";
+import { longestDelayMs } from "./delays.js";
 import { cancelWait, endSession, releaseHold } from "./ending.js";
 import type { Entry } from "./entry.js";
 import { hasRoom } from "./grantable.js";
@@ -117,7 +117,7 @@ function refusalOf(
   const { name } = obstacle;
   const isHeld = obstacle.queue !== null || isClosedByHolders(obstacle, command.mode);
   if (isHeld) return { kind: "lockHeld", name, holder: firstHolderView(obstacle) };
-  return { kind: "lockDelayed", name, delayMs: closedMs(obstacle, command.mode) };
+  return { kind: "lockDelayed", name, delayMs: longestDelayMs(obstacle.delays) };
 }
 
 /** Of a lock without room. */

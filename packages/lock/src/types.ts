@@ -86,7 +86,7 @@ export type Outcome =
   /** `ahead`: how many requests stand before it in the longest of its queues. */
   | { readonly kind: "waiting"; readonly ahead: number; readonly holder: HolderView | null }
   | { readonly kind: "granted"; readonly grants: readonly Grant[]; readonly maxHoldMs: number }
-  /** Of an acquire whose hold is over. */
+  /** Of an acquire whose hold is over otherwise than by a release, or whose wait ended with its session. */
   | { readonly kind: "lost"; readonly reason: LossReason; readonly index: number }
   /** Of an acquire that was released, and of a release that freed something. */
   | { readonly kind: "released" }
@@ -94,7 +94,10 @@ export type Outcome =
   | { readonly kind: "cancelled" }
   /** Of a cancel that came after the grant: the client releases. */
   | { readonly kind: "alreadyGranted"; readonly grants: readonly Grant[] }
-  /** Of a release, cancel or setInfo that found nothing of its own: nothing changed. `holders` says who holds the names now, if they are known. */
+  /**
+   * Of a release of what isn't held (a waiting request is cancelled, not released), and of a cancel or setInfo that found nothing:
+   * nothing changed. `holders`, at most 8, says who holds the names now, if the machine still knows the acquire.
+   */
   | { readonly kind: "notHeld"; readonly holders: readonly HolderView[] }
   | { readonly kind: "infoSet" }
   | { readonly kind: "sessionClosed" }
@@ -105,11 +108,14 @@ export type Outcome =
 
 /** Answers that are not outcomes: nothing was recorded. */
 export type Rejection =
-  /** No such session: it never was, or it has ended. `reason` when that is still known. */
+  /** No such session: it never was, or it has ended. `reason` is known of the last 1,024 that ended. */
   | { readonly kind: "sessionGone"; readonly reason: LossReason | null }
   /** The number is settled or was seen: the client knew the outcome once. */
   | { readonly kind: "settled" }
-  /** 1,024 outcomes of this session are unseen. */
+  /**
+   * Of an acquire: 1,024 requests of this session are open or unseen. It was not recorded: the same number may be tried again. The other
+   * commands have room of their own and are never refused for it.
+   */
   | { readonly kind: "tooManyRequests" };
 
 export type Effect =
@@ -136,10 +142,11 @@ export type Effect =
     }
   /** Every hold and wait of it has ended too (those losses come as outcomes before this). */
   | { readonly kind: "sessionEnded"; readonly session: SessionId; readonly reason: LossReason }
-  /** The silence count of a session, after a command that named it (changed or not). */
+  /** The silence count of a living session, after a command that named it (changed or not, once however often it was named). */
   | { readonly kind: "silence"; readonly session: SessionId; readonly count: number; readonly renewed: boolean }
   /** expireSessions named it and changed nothing: no such session, or its silence count was 0. */
   | { readonly kind: "expiryRefused"; readonly session: SessionId }
+  /** One for each granted acquire. `token` is that of its first name, which endHold must bear. */
   | {
       readonly kind: "holdBegan";
       readonly session: SessionId;
@@ -147,9 +154,10 @@ export type Effect =
       readonly token: Token;
       readonly maxHoldMs: number;
     }
+  /** One for a lock and entry, with the longest delay of the holds that ended there. */
   | { readonly kind: "lockDelayBegan"; readonly name: string; readonly index: number; readonly delayMs: number }
   | { readonly kind: "lockDelayEnded"; readonly name: string; readonly index: number }
-  /** The answer to forceRelease: how many holds it ended; `holders` when the token was not the current one. */
+  /** The answer to forceRelease: how many holds it ended, each with all of its names; `holders` when the token was not the current one. */
   | {
       readonly kind: "forced";
       readonly name: string;
@@ -158,7 +166,10 @@ export type Effect =
       readonly ended: number;
       readonly holders: readonly HolderView[];
     }
-  /** For watchers: the lock's state changed at this index. */
+  /**
+   * For watchers: the lock's state changed at this index. `token`: of the hold; for delayEnded the delay's index. A closed session's holds
+   * are "released".
+   */
   | {
       readonly kind: "changed";
       readonly name: string;

@@ -5,7 +5,7 @@ import type { SnapshotValue } from "../src/snapshot-records.js";
 
 test("names spread over 256 shards, also those that differ in their last digits only", () => {
   for (const prefix of ["", "lock:", "/var/lib/some/long/path/"]) {
-    const shards = new Array<number>(256).fill(0);
+    const shards = Array.from({ length: 256 }, () => 0);
     for (let at = 0; at < 100_000; at += 1) {
       const shard = hashText(`${prefix}${at}`) % 256;
       shards[shard] = (shards[shard] ?? 0) + 1;

@@ -46,6 +46,20 @@ test("a queue is a list: joined at the end, left anywhere, with everybody's plac
   );
 });
 
+test("whoever comes and goes behind patient waiters leaves no blocks behind", () => {
+  const queue = new WaitQueue();
+  for (let index = 1; index <= 128; index += 1) queue.push(acquireOf(index).first);
+  for (let index = 200; index <= 2_000; index += 1) {
+    const { first } = acquireOf(index);
+    queue.push(first);
+    queue.remove(first);
+  }
+  queue.push(acquireOf(3_000).first);
+  let blocks = 0;
+  for (let block = queue.last?.block ?? null; block !== null; block = block.previous) blocks += 1;
+  assert.equal(blocks, 2);
+});
+
 test("a claim joins once and leaves once", () => {
   const queue = new WaitQueue();
   const { first } = acquireOf(1);
@@ -70,7 +84,8 @@ test("a heap gives the oldest request first", () => {
         rest,
         [...rest].sort((a, b) => a - b),
       );
-      assert.deepEqual([...taken, ...rest].sort(), [...indexes].sort());
+      const byNumber = (a = 0, b = 0) => a - b;
+      assert.deepEqual([...taken, ...rest].sort(byNumber), [...indexes].sort(byNumber));
     }),
   );
 });

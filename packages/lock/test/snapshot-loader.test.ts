@@ -82,7 +82,7 @@ test("a record that is missing, doubled or out of place", () => {
   assert.throws(() => load([...records, [kinds.end, 0, 0, 0]]), SnapshotError);
   assert.throws(() => load([]), SnapshotError);
   const loader = new SnapshotLoader();
-  loader.push(records as SnapshotPiece);
+  loader.push(records);
   loader.finish();
   assert.throws(() => loader.finish(), SnapshotError);
   assert.throws(() => loader.push([records[1] ?? []]), SnapshotError);

@@ -4,7 +4,7 @@ import test from "node:test";
 import fc from "fast-check";
 import { LockMachine, SnapshotLoader } from "../src/index.js";
 import type { Command, SnapshotCursor } from "../src/index.js";
-import { open, acquire, release } from "./commands.js";
+import { acquire, cancel, open, release } from "./commands.js";
 import { entriesOf } from "./entries.js";
 import type { Entry } from "./entries.js";
 import { stepArbitrary } from "./player.js";
@@ -62,6 +62,62 @@ test("effects after a restore are those of the original, entry by entry", () => 
     }),
     { numRuns: runs(60) },
   );
+});
+
+test("whatever an entry changes while a snapshot is taken, the snapshot shows what was before", () => {
+  const setUp: Command[] = [
+    open("k1"),
+    open("idle"),
+    open("k3"),
+    acquire(1, 1, ["a", "b"], { lockDelayMs: 5, maxHoldMs: 50 }),
+    acquire(3, 1, ["b"]),
+    acquire(1, 2, ["s"], { mode: "shared", lockDelayMs: 5 }),
+    acquire(3, 2, ["s"], { mode: "shared", lockDelayMs: 5 }),
+    acquire(1, 3, ["s"], { mode: "shared" }),
+    release(1, 4, 2, { afterMs: 8 }),
+    release(3, 3, 2, { afterMs: 8 }),
+    acquire(1, 5, ["g"], { mode: "slot", slots: 3, lockDelayMs: 6 }),
+    { kind: "suspectSessions", ids: [1, 2], eighths: 4 },
+  ];
+  const request = { session: 1, request: 6, settled: 1, seen: [] };
+  const changes: Command[] = [
+    { kind: "expireSessions", ids: [2] },
+    { kind: "expireSessions", ids: [1] },
+    { kind: "closeSession", ...request },
+    { kind: "closeSession", session: 2, request: 1, settled: 1, seen: [] },
+    { kind: "setInfo", ...request, of: 1, info: "x" },
+    { kind: "setInfo", session: 3, request: 4, settled: 1, seen: [], of: 1, info: "x" },
+    { kind: "renewSuspects", ids: [2] },
+    { kind: "suspectSessions", ids: [3], eighths: 1 },
+    { kind: "endLockDelay", name: "s", index: 9 },
+    { kind: "endLockDelay", name: "s", index: 10 },
+    { kind: "endHold", session: 1, of: 1, token: 4 },
+    { kind: "forceRelease", name: "s", token: 6, principal: "", lockDelayMs: 1 },
+    release(1, 6, 1),
+    release(1, 6, 99, { seen: [2, 4] }),
+    release(3, 9, 99, { settled: 1, seen: [3, 4] }),
+    release(3, 4, 1),
+    cancel(3, 4, 1),
+    cancel(1, 6, 8),
+    acquire(1, 6, ["a"]),
+    acquire(1, 6, ["s"], { mode: "shared" }),
+    open("k4"),
+  ];
+  for (const change of changes) {
+    const machine = new LockMachine();
+    for (const [at, command] of setUp.entries()) machine.apply(at + 1, command);
+    const expected = machine.stateHash();
+    const walk = new Walk(machine.beginSnapshot(), 2);
+    machine.apply(setUp.length + 1, change);
+    const after = machine.stateHash();
+    while (!walk.isDone) walk.step();
+    const copy = walk.loader.finish();
+    copy.checkInvariants();
+    assert.equal(copy.stateHash(), expected, JSON.stringify(change));
+    copy.apply(setUp.length + 1, change);
+    assert.equal(copy.stateHash(), after, JSON.stringify(change));
+    assert.notEqual(after, expected, `${JSON.stringify(change)} changes something`);
+  }
 });
 
 test("the hash tells states apart", () => {
