@@ -21,7 +21,7 @@ export class Garbage {
 
   /** Blocks of entries with these first indexes. */
   addBlocks(generation: number, firsts: readonly number[]): void {
-    if (firsts.length > 0) this.#add(firsts.map((first) => entriesKey(generation, first)).values());
+    if (firsts.length > 0) this.#add(blockKeys(generation, firsts));
   }
 
   /** The chunks from 0 to `chunks` - 1 of one attempt at a snapshot. */
@@ -65,6 +65,10 @@ export class Garbage {
     this.#rowsCleared = 0;
     return this.#cleared.splice(0);
   }
+}
+
+function* blockKeys(generation: number, firsts: readonly number[]): Generator<Buffer, undefined> {
+  for (const first of firsts) yield entriesKey(generation, first);
 }
 
 function* chunkKeys(index: number, attempt: number, chunks: number): Generator<Buffer, undefined> {
