@@ -20,7 +20,10 @@ export interface Clock {
   setImmediate(run: () => void): void;
 }
 
-/** The links to the other nodes. Messages to one peer arrive in order or not at all; a full or missing link drops them. */
+/**
+ * The links to the other nodes. Messages to one peer arrive in order or not at all; a full or missing link drops them. Appends and
+ * snapshot chunks have a lane of their own: they keep their order among themselves, and everything else may overtake them.
+ */
 export interface PeerLinks {
   send(to: NodeId, messages: readonly Message[]): void;
   /** Says goodbye on every link, then closes. */

@@ -99,7 +99,8 @@ describe("peer links", () => {
     child.kill("SIGKILL");
     await until(() => a.gone.length > 0, "onPeerGone");
     const tookMs = (a.gone[0]?.atMs ?? 0) - atMs;
-    assert.ok(tookMs < 100, `noticed after ${tookMs} ms`);
+    // Usually 5 to 20; what counts is that no election timeout passes.
+    assert.ok(tookMs < 400, `noticed after ${tookMs} ms`);
     await sleep(400);
     assert.equal(a.gone.length, 1, "said once, however often the dial is refused");
     assert.deepEqual(a.resets, []);

@@ -93,10 +93,10 @@ class Running {
 
 const running: Running[] = [];
 const children: ChildProcess[] = [];
-afterEach(async () => {
+async function stopAll(): Promise<void> {
   for (const child of children.splice(0)) child.kill("SIGKILL");
   await Promise.all(running.splice(0).map((node) => node.stop()));
-});
+}
 
 let directories = 0;
 function newDirectory(): string {
@@ -129,6 +129,8 @@ async function openSessions(config: Config, count: number, info = ""): Promise<v
 }
 
 describe("a node by itself", () => {
+  afterEach(stopAll);
+
   test("forms, serves, stops in order, and remembers, snapshots too", async () => {
     const config = await configOf(1, { limits: { snapshotEntries: 10, trailingEntriesMax: 5 } });
     const directory = newDirectory();
@@ -246,101 +248,140 @@ describe("a node by itself", () => {
   });
 });
 
-describe("three nodes", () => {
-  let config: Config;
-  let folders: string[];
+/** A cluster's nodes in this process; each can be stopped and started again. */
+class Trio {
+  readonly config: Config;
+  readonly folders: readonly string[];
+  readonly nodes: Running[];
 
-  async function startAll(): Promise<Running[]> {
-    config = await configOf(3);
-    folders = config.nodes.map(() => newDirectory());
-    const nodes = config.nodes.map(({ id }, at) => new Running(config, id, folders[at] ?? ""));
-    await Promise.all(nodes.map((node) => node.whenReady()));
-    return nodes;
+  constructor(config: Config) {
+    this.config = config;
+    this.folders = config.nodes.map(() => newDirectory());
+    this.nodes = config.nodes.map((_, at) => this.start(at));
   }
 
-  async function leaderOf(nodes: readonly Running[]): Promise<Running> {
-    for (;;) {
-      for (const node of nodes) if ((await node.status())?.role === "leader") return node;
-      await sleep(20);
+  start(at: number): Running {
+    return new Running(this.config, `n${at + 1}`, this.folders[at] ?? "");
+  }
+
+  async restart(at: number): Promise<void> {
+    const node = this.start(at);
+    this.nodes[at] = node;
+    await node.whenReady();
+  }
+
+  async whenReady(): Promise<void> {
+    await Promise.all(this.nodes.map((node) => node.whenReady()));
+  }
+
+  async stop(): Promise<number[]> {
+    return Promise.all(this.nodes.map((node) => node.stop()));
+  }
+
+  async leader(): Promise<number> {
+    for (const endMs = performance.now() + 10_000; performance.now() < endMs; await sleep(20)) {
+      for (const [at, node] of this.nodes.entries()) {
+        if (node.code === null && (await node.status())?.role === "leader") return at;
+      }
     }
+    return assert.fail("no leader");
   }
+
+  async exchangeThird(folder: string | null): Promise<void> {
+    const third = this.folders[2] ?? "";
+    await rm(third, { recursive: true, force: true });
+    if (folder !== null) await cp(folder, third, { recursive: true });
+  }
+}
+
+describe("three nodes", () => {
+  let cluster: Trio;
+  before(async () => {
+    cluster = new Trio(await configOf(3));
+    await cluster.whenReady();
+  });
+  after(stopAll);
 
   test("form one cluster; the leader's stop hands leadership over", async () => {
-    const nodes = await startAll();
-    const ids = await Promise.all(nodes.map(async (node) => (await node.status())?.clusterId));
+    const ids = await Promise.all(cluster.nodes.map(async (node) => (await node.status())?.clusterId));
     assert.equal(new Set(ids).size, 1);
-    const leader = await leaderOf(nodes);
-    const others = nodes.filter((node) => node !== leader);
-    const term = (await leader.status())?.term ?? 0;
+    const at = await cluster.leader();
+    const term = (await cluster.nodes[at]?.status())?.term ?? 0;
     const beganMs = performance.now();
-    assert.equal(await leader.stop(), 0);
-    const next = await leaderOf(others);
+    assert.equal(await cluster.nodes[at]?.stop(), 0);
+    const next = await cluster.leader();
     const tookMs = performance.now() - beganMs;
-    assert.ok(tookMs < 1_500, `the stop and the new leader took ${tookMs} ms`);
-    assert.equal((await next.status())?.term, term + 1, "one election, by transfer");
-    for (const node of others)
+    assert.ok(tookMs < 2_000, `the stop and the new leader took ${tookMs} ms`);
+    assert.equal((await cluster.nodes[next]?.status())?.term, term + 1, "one election, by transfer");
+    for (const node of cluster.nodes)
       assert.ok(!node.log.lines.some(({ text }) => text.includes("process is gone")), "a goodbye is no death");
+    await cluster.restart(at);
   });
 
-  test("a wiped directory is refused, at each start", async () => {
-    const nodes = await startAll();
-    assert.equal(await nodes[2]?.stop(), 0);
-    await rm(folders[2] ?? "", { recursive: true });
+  test("a wiped directory is refused at each start, and the old one taken back", async () => {
+    assert.equal(await cluster.nodes[2]?.stop(), 0);
+    const intact = `${cluster.folders[2]}.intact`;
+    await cp(cluster.folders[2] ?? "", intact, { recursive: true });
+    await cluster.exchangeThird(null);
     for (let start = 0; start < 2; start += 1) {
-      const wiped = new Running(config, "n3", folders[2] ?? "");
+      const wiped = cluster.start(2);
       assert.equal(await wiped.ended, exitCodes.wrongInstance.code);
       assert.match(
         wiped.errors,
         /^holdfast: n3: n[12] refuses this node: the cluster knows n3 with another data directory/,
       );
     }
-    assert.equal(await nodes[0]?.readiness(), 200);
-  });
-
-  test("an old copy of a directory is refused, and its later starts too, whoever has forgotten", async () => {
-    const nodes = await startAll();
-    await nodes[2]?.stop();
-    const old = `${folders[2]}.old`;
-    await cp(folders[2] ?? "", old, { recursive: true });
-    const third = new Running(config, "n3", folders[2] ?? "");
-    await third.whenReady();
-    await third.stop();
-    await rm(folders[2] ?? "", { recursive: true });
-    await cp(old, folders[2] ?? "", { recursive: true });
-    const copy = new Running(config, "n3", folders[2] ?? "");
-    assert.equal(await copy.ended, exitCodes.oldCopy.code);
-    assert.match(copy.errors, /refuses this node: n3's data directory is an old copy/);
-    await Promise.all(nodes.map((node) => node.stop()));
-    const again = new Running(config, "n3", folders[2] ?? "");
-    assert.equal(await again.ended, exitCodes.oldCopy.code, "with nobody there to say so");
-    assert.match(again.errors, /quarantine: old copy: /);
+    assert.equal(await cluster.nodes[0]?.readiness(), 200);
+    await cluster.exchangeThird(intact);
+    await cluster.restart(2);
   });
 
   test("a directory of another cluster ends, and the cluster doesn't", async () => {
-    const foreign = await startAll();
-    const stranger = folders[2] ?? "";
-    await Promise.all(foreign.map((node) => node.stop()));
-    const nodes = await startAll();
-    await nodes[2]?.stop();
-    const stray = new Running(config, "n3", stranger);
+    const foreign = new Trio(await configOf(3));
+    await foreign.whenReady();
+    await foreign.stop();
+    const own = `${cluster.folders[2]}.own`;
+    await cluster.nodes[2]?.stop();
+    await cp(cluster.folders[2] ?? "", own, { recursive: true });
+    await cluster.exchangeThird(foreign.folders[2] ?? "");
+    const stray = cluster.start(2);
     assert.equal(await stray.ended, exitCodes.wrongCluster.code);
     assert.match(stray.errors, /^holdfast: n3: n[12] refuses this node: n[12] belongs to cluster id \w+, not \w+\n$/);
     await sleep(1_200);
-    assert.deepEqual([nodes[0]?.code, nodes[1]?.code], [null, null]);
-    assert.equal(await nodes[0]?.readiness(), 200);
+    assert.deepEqual([cluster.nodes[0]?.code, cluster.nodes[1]?.code], [null, null]);
+    assert.equal(await cluster.nodes[0]?.readiness(), 200);
+    await cluster.exchangeThird(own);
+    await cluster.restart(2);
   });
 
   test("all stop and come back", async () => {
-    const nodes = await startAll();
-    const before = await nodes[0]?.status();
-    assert.deepEqual(await Promise.all(nodes.map((node) => node.stop())), [0, 0, 0]);
-    const again = config.nodes.map(({ id }, at) => new Running(config, id, folders[at] ?? ""));
-    await Promise.all(again.map((node) => node.whenReady()));
-    assert.equal((await again[0]?.status())?.clusterId, before?.clusterId);
+    const before = await cluster.nodes[0]?.status();
+    assert.deepEqual(await cluster.stop(), [0, 0, 0]);
+    for (const at of [0, 1, 2]) cluster.nodes[at] = cluster.start(at);
+    await cluster.whenReady();
+    assert.equal((await cluster.nodes[0]?.status())?.clusterId, before?.clusterId);
+  });
+
+  test("an old copy of a directory is refused, and its later starts too, whoever has forgotten", async () => {
+    await cluster.nodes[2]?.stop();
+    const old = `${cluster.folders[2]}.old`;
+    await cp(cluster.folders[2] ?? "", old, { recursive: true });
+    await cluster.restart(2);
+    await cluster.nodes[2]?.stop();
+    await cluster.exchangeThird(old);
+    const copy = cluster.start(2);
+    assert.equal(await copy.ended, exitCodes.oldCopy.code);
+    assert.match(copy.errors, /refuses this node: n3's data directory is an old copy/);
+    await cluster.stop();
+    const again = cluster.start(2);
+    assert.equal(await again.ended, exitCodes.oldCopy.code, "with nobody there to say so");
+    assert.match(again.errors, /quarantine: old copy: /);
   });
 });
 
 describe("a node as a process", () => {
+  afterEach(stopAll);
+
   interface Child {
     readonly child: ChildProcess;
     readonly config: Config;
