@@ -89,6 +89,10 @@ export class SessionRequests {
     }
   }
 
+  private sessionGone(session: SessionId): Refusal {
+    return { code: "session_gone", reason: this.host.machine.endReason(session) };
+  }
+
   private isFullFor(connection: ClientConnection): boolean {
     if (this.host.machine.sessionCount + this.opening.size >= this.options.sessionsMax) return true;
     return this.owners.countOf(connection) >= limits.sessionsPerConnectionMax;
@@ -149,7 +153,7 @@ export class SessionRequests {
     if (resume === null) return;
     const view = this.host.machine.resumeView(session, resume.key);
     if (view === null) {
-      refuseSession(connection, session, { code: "session_gone", reason: null });
+      refuseSession(connection, session, this.sessionGone(session));
       return;
     }
     const former = this.owners.own(session, connection);
@@ -178,7 +182,7 @@ export class SessionRequests {
     this.host.gather(
       () => {
         if (this.host.keepalive(session, number)) return;
-        refuseSession(connection, session, { code: "session_gone", reason: null });
+        refuseSession(connection, session, this.sessionGone(session));
       },
       () => refuseSession(connection, session, notLeader(this.host)),
     );
