@@ -154,7 +154,8 @@ export class LockClient implements Holdfast {
     checkName("name", name);
     checkWhole("token", token, 1, Number.MAX_SAFE_INTEGER);
     checkOptionNames("forceRelease", options);
-    const { lockDelayMs = 0, principal = this.options.info } = options;
+    // 64 characters have at most the 256 bytes that a principal may have.
+    const { lockDelayMs = 0, principal = Array.from(this.options.info).slice(0, 64).join("") } = options;
     checkWhole("lockDelayMs", lockDelayMs, 0, limits.lockDelayMsMax);
     checkText("principal", principal, 0, limits.principalBytesMax);
     this.checkOpen();

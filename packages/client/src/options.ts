@@ -140,7 +140,7 @@ export function checkAcquire(
   checkOneOf("mode", mode, ["exclusive", "shared"]);
   checkSignal(signal);
   checkWhole("lockDelayMs", lockDelayMs, 0, limits.lockDelayMsMax);
-  if (maxHoldMs !== 0) checkWhole("maxHoldMs", maxHoldMs, maxHoldMsMin, limits.maxHoldMsMax);
+  if (!Object.is(maxHoldMs, 0)) checkWhole("maxHoldMs", maxHoldMs, maxHoldMsMin, limits.maxHoldMsMax);
   checkText("info", info, 0, limits.infoBytesMax);
   checkOneOf("stopOn", stopOn, ["lost", "jeopardy"]);
   checkOneOf("renew", renew, ["auto", "manual"]);
@@ -167,10 +167,10 @@ export function checkName(argument: string, name: unknown): asserts name is stri
   checkText(argument, name, 1, limits.nameBytesMax);
 }
 
-/** A whole number from `min` to `max`. */
+/** A whole number from `min` to `max`. -0 is none: the wire would lose its sign. */
 export function checkWhole(argument: string, value: unknown, min: number, max: number): asserts value is number {
   if (typeof value !== "number") throw new InvalidArgumentError(argument, `must be a number, is ${kindOf(value)}`);
-  if (Number.isInteger(value) && value >= min && value <= max) return;
+  if (Number.isInteger(value) && value >= min && value <= max && !Object.is(value, -0)) return;
   throw new InvalidArgumentError(argument, `must be a whole number from ${min} to ${max}, is ${value}`);
 }
 
@@ -181,7 +181,7 @@ export function checkDuration(argument: string, value: unknown, min: number, max
   throw new InvalidArgumentError(argument, `must be from ${min} to ${max}, is ${value}`);
 }
 
-/** Well-formed, with `min` to `max` bytes of UTF-8. */
+/** Well-formed, without control characters, with `min` to `max` bytes of UTF-8: what the wire takes. */
 export function checkText(argument: string, value: unknown, min: number, max: number): asserts value is string {
   if (typeof value !== "string") throw new InvalidArgumentError(argument, `must be a string, is ${kindOf(value)}`);
   if (value.length < min) throw new InvalidArgumentError(argument, "must not be empty");
@@ -189,6 +189,7 @@ export function checkText(argument: string, value: unknown, min: number, max: nu
   if (value.length * 3 > max && (value.length > max || Buffer.byteLength(value) > max)) {
     throw new InvalidArgumentError(argument, `must have at most ${max} bytes`);
   }
+  if (/\p{Cc}/u.test(value)) throw new InvalidArgumentError(argument, "must not contain a control character");
   if (/\p{Surrogate}/u.test(value)) throw new InvalidArgumentError(argument, "must not contain a lone surrogate");
   if (value.startsWith("\ufeff")) throw new InvalidArgumentError(argument, "must not begin with a byte order mark");
 }
@@ -215,7 +216,8 @@ function checkNames(names: unknown): readonly string[] {
   if (names.length > limits.namesMax) {
     throw new InvalidArgumentError("names", `must be at most ${limits.namesMax}, are ${names.length}`);
   }
-  const checked = names.map((name: unknown, index) => {
+  // Array.from, unlike map, doesn't pass over holes.
+  const checked = Array.from(names, (name: unknown, index) => {
     checkName(`names[${index}]`, name);
     return name;
   });

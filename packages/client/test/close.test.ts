@@ -1,7 +1,8 @@
 /** close(): everything settles, everything is released, nothing stays. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { HoldfastError, LockLostError } from "../src/errors.js";
+import { LockLostError } from "../src/errors.js";
+import type { HoldfastError } from "../src/errors.js";
 import { Stranger } from "./world/stranger.js";
 import { outcomeOf, World } from "./world/world.js";
 

@@ -6,11 +6,11 @@ import { LockMachine } from "@holdfast/lock";
 import type { Command, Effect, SessionId } from "@holdfast/lock";
 import { checkClientCommand, decodeClientFrame, decodeCommand, encodeServerFrame, limits } from "@holdfast/wire";
 import type { ClientMessage, NodeAddress, Refusal, ServerMessage } from "@holdfast/wire";
-import type { Timer } from "../../src/ports.js";
-import type { VirtualClock } from "./virtual-clock.js";
-import type { Listener, ServerSocket, VirtualNetwork } from "./virtual-network.js";
+import type { Clock, Timer } from "../../src/ports.js";
+import { answerQuestion } from "./fake-questions.js";
+import type { Listener, ServerSocket } from "./virtual-network.js";
 
-export type SessionCommand = Extract<Command, { readonly session: SessionId; readonly request: number }>;
+type SessionCommand = Extract<Command, { readonly session: SessionId; readonly request: number }>;
 
 interface Lease {
   readonly ttlMs: number;
@@ -42,10 +42,6 @@ export class FakeNode implements Listener {
     this.greeted.delete(socket);
     this.cluster.forget(socket);
   }
-
-  get sockets(): number {
-    return this.greeted.size;
-  }
 }
 
 export class FakeCluster {
@@ -72,7 +68,7 @@ export class FakeCluster {
   roundMs = 1;
   /** Ends sessions at TTL + 1 % of silence, as the lease-keeper does. */
   expires = false;
-  private readonly clock: VirtualClock;
+  private readonly clock: Clock;
   private index = 100;
   private leaderId: string | null = null;
   private epoch = 0;
@@ -82,10 +78,9 @@ export class FakeCluster {
   private readonly leases = new Map<SessionId, Lease>();
   private readonly waitingForQuorum: (() => void)[] = [];
 
-  constructor(clock: VirtualClock, network: VirtualNetwork, nodeCount = 3) {
+  constructor(clock: Clock, endpoints: readonly string[]) {
     this.clock = clock;
-    this.nodes = Array.from({ length: nodeCount }, (_, at) => new FakeNode(`n${at + 1}`, `node${at + 1}:7000`, this));
-    for (const node of this.nodes) network.listen(node.endpoint, node);
+    this.nodes = endpoints.map((endpoint, at) => new FakeNode(`n${at + 1}`, endpoint, this));
     this.elect("n1");
   }
 
@@ -99,6 +94,10 @@ export class FakeCluster {
 
   get lastIndex(): number {
     return this.index;
+  }
+
+  get term(): number {
+    return this.epoch;
   }
 
   node(id: string): FakeNode {
@@ -161,7 +160,8 @@ export class FakeCluster {
     this.index += 1;
     this.applied.push({ index: this.index, command });
     const effects = this.machine.apply(this.index, command);
-    this.machine.checkInvariants();
+    // It walks everything: not after each of thousands.
+    if (this.machine.lockCount < 30 || this.index % 100 === 0) this.machine.checkInvariants();
     for (const effect of effects) this.onEffect(this.index, effect);
     return effects;
   }
@@ -197,7 +197,7 @@ export class FakeCluster {
       case "query":
       case "forceRelease":
       case "transfer":
-        return this.onQuestion(node, socket, message);
+        return answerQuestion(this, node, socket, message);
     }
   }
 
@@ -297,58 +297,8 @@ export class FakeCluster {
     });
   }
 
-  private onQuestion(
-    node: FakeNode,
-    socket: ServerSocket,
-    message: Extract<ClientMessage, { kind: "query" | "forceRelease" | "transfer" }>,
-  ): void {
-    const { id } = message;
-    if (message.kind === "query" && message.query.kind === "status") {
-      this.say(node, socket, { kind: "answer", id, result: { kind: "status", status: this.statusOf(node) } });
-      return;
-    }
-    if (this.leaderId !== node.id) return this.refuse(node, socket, { id }, this.notLeader(node));
-    this.commit(() => {
-      if (message.kind === "forceRelease") {
-        const { name, token, principal, lockDelayMs } = message;
-        const effects = this.apply({ kind: "forceRelease", name, token, principal, lockDelayMs });
-        const forced = effects.find((effect) => effect.kind === "forced");
-        if (forced?.kind !== "forced") throw new Error("a forced release is answered");
-        this.say(node, socket, { kind: "forced", id, ended: forced.ended, holders: forced.holders.length });
-      } else if (message.kind === "transfer") {
-        const to = message.to ?? "n2";
-        this.say(node, socket, { kind: "transferred", id, leader: this.addressOf(to) });
-        this.elect(to);
-      } else {
-        this.answer(node, socket, id, message.query);
-      }
-    });
-  }
-
-  private answer(
-    node: FakeNode,
-    socket: ServerSocket,
-    id: number,
-    query: Extract<ClientMessage, { kind: "query" }>["query"],
-  ): void {
-    const { index, machine } = this;
-    if (query.kind === "inspect") {
-      this.say(node, socket, {
-        kind: "answer",
-        id,
-        result: { kind: "lock", index, lock: machine.lockView(query.name, 16) },
-      });
-    } else if (query.kind === "list") {
-      const { locks, more } = machine.list(query.prefix, query.after, query.limit);
-      this.say(node, socket, { kind: "answer", id, result: { kind: "locks", index, locks, more } });
-    } else if (query.kind === "sessions") {
-      const sessions = [...machine.sessions()].slice(0, query.limit);
-      this.say(node, socket, { kind: "answer", id, result: { kind: "sessions", index, sessions } });
-    }
-  }
-
   /** After a round, if there is a quorum then, and unless leadership has changed. */
-  private commit(run: () => void): void {
+  commit(run: () => void): void {
     const { epoch } = this;
     this.clock.setTimer(this.roundMs, () => {
       const isStill = (): boolean => this.epoch === epoch && this.leaderId !== null;
@@ -425,11 +375,11 @@ export class FakeCluster {
     this.apply({ kind: "expireSessions", ids: [session] });
   }
 
-  private say(node: FakeNode, socket: ServerSocket, message: ServerMessage): void {
+  say(node: FakeNode, socket: ServerSocket, message: ServerMessage): void {
     if (!this.dropAnswer(message, node)) socket.send(encodeServerFrame([this.editAnswer(message)]));
   }
 
-  private refuse(
+  refuse(
     node: FakeNode,
     socket: ServerSocket,
     what: { session?: SessionId; request?: number; id?: number; key?: string },
@@ -439,34 +389,12 @@ export class FakeCluster {
     this.say(node, socket, { kind: "refused", session, request, id, key, refusal });
   }
 
-  private notLeader(node: FakeNode): Refusal {
+  notLeader(node: FakeNode): Refusal {
     return { code: "not_leader", leader: this.addressOf(node.leader === node.id ? null : node.leader) };
   }
 
-  private addressOf(id: string | null): NodeAddress | null {
+  addressOf(id: string | null): NodeAddress | null {
     return id === null ? null : { id, client: this.node(id).endpoint };
-  }
-
-  private statusOf(
-    node: FakeNode,
-  ): Extract<Extract<ServerMessage, { kind: "answer" }>["result"], { kind: "status" }>["status"] {
-    const { index, machine, clusterId } = this;
-    return {
-      id: node.id,
-      role: node.id === this.leaderId ? "leader" : "follower",
-      term: this.epoch,
-      leader: node.leader,
-      commitIndex: index,
-      lastApplied: index,
-      lastIndex: index,
-      snapshotIndex: 0,
-      sessions: machine.sessionCount,
-      locks: machine.lockCount,
-      clusterId,
-      version: "test",
-      uptimeMs: 1,
-      nodes: this.nodes.map(({ id, endpoint }) => ({ id, client: endpoint })),
-    };
   }
 }
 

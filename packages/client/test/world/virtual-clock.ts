@@ -5,6 +5,7 @@ interface Entry {
   readonly dueMs: number;
   readonly order: number;
   readonly run: () => void;
+  isCancelled: boolean;
 }
 
 export class VirtualClock implements Clock {
@@ -13,7 +14,8 @@ export class VirtualClock implements Clock {
   private nowMs = 1_000;
   private suspendedMs = 5_000_000;
   private order = 0;
-  private readonly timers = new Set<Entry>();
+  /** The latest first, so that the next one is taken off the end. */
+  private readonly timers: Entry[] = [];
 
   monotonicMs(): number {
     return this.nowMs;
@@ -25,10 +27,14 @@ export class VirtualClock implements Clock {
 
   setTimer(delayMs: number, run: () => void): Timer {
     if (!Number.isFinite(delayMs) || delayMs < 0) throw new Error(`a timer's delay must be finite: ${delayMs}`);
-    const entry = { dueMs: this.nowMs + delayMs, order: this.order, run };
+    const entry = { dueMs: this.nowMs + delayMs, order: this.order, run, isCancelled: false };
     this.order += 1;
-    this.timers.add(entry);
-    return { cancel: () => void this.timers.delete(entry) };
+    this.timers.splice(this.placeOf(entry.dueMs), 0, entry);
+    return {
+      cancel: () => {
+        entry.isCancelled = true;
+      },
+    };
   }
 
   defer(run: () => void): void {
@@ -59,7 +65,7 @@ export class VirtualClock implements Clock {
       this.nowMs = Math.max(this.nowMs, endMs);
     } else {
       this.nowMs = Math.max(this.nowMs, next.dueMs);
-      this.timers.delete(next);
+      this.timers.pop();
       next.run();
     }
     await settle();
@@ -76,14 +82,23 @@ export class VirtualClock implements Clock {
   }
 
   private next(endMs: number): Entry | null {
-    let first: Entry | null = null;
-    for (const entry of this.timers) {
-      if (entry.dueMs > endMs) continue;
-      const isEarlier =
-        first === null || entry.dueMs < first.dueMs || (entry.dueMs === first.dueMs && entry.order < first.order);
-      if (isEarlier) first = entry;
+    for (let last = this.timers.at(-1); last !== undefined; last = this.timers.at(-1)) {
+      if (!last.isCancelled) return last.dueMs <= endMs ? last : null;
+      this.timers.pop();
     }
-    return first;
+    return null;
+  }
+
+  /** Behind all that are due later, before all that are due earlier or at the same time but were set first. */
+  private placeOf(dueMs: number): number {
+    let low = 0;
+    let high = this.timers.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if ((this.timers[middle]?.dueMs ?? 0) > dueMs) low = middle + 1;
+      else high = middle;
+    }
+    return low;
   }
 }
 

@@ -14,10 +14,14 @@ import { VirtualNetwork } from "./virtual-network.js";
 export class World {
   readonly clock: VirtualClock = new VirtualClock();
   readonly network: VirtualNetwork = new VirtualNetwork(this.clock);
-  readonly cluster: FakeCluster = new FakeCluster(this.clock, this.network);
+  readonly cluster: FakeCluster = new FakeCluster(this.clock, ["node1:7000", "node2:7000", "node3:7000"]);
 
   /** The clients' timers. */
   readonly timers: ClockView = this.clock.view();
+
+  constructor() {
+    for (const node of this.cluster.nodes) this.network.listen(node.endpoint, node);
+  }
 
   ports(seed = 1): ClientPorts {
     return { clock: this.timers, random: seededRandom(seed), transport: this.network };
