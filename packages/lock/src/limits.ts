@@ -30,6 +30,15 @@ export const listLimitMax = 1_000;
 /** Holders and waiters in one listing in all; it ends with `more` when they are used up. */
 export const listRowsMax = 10_000;
 
+/** Holders in a view of one lock: every place of the largest semaphore; the readers of a shared lock may be more. */
+export const holdersShownMax = 1_024;
+
+/** Holders of each lock in a listing. */
+export const listHoldersMax = 16;
+
+/** Letters of names and infos in one listing, which has to fit in a frame: at most 3 bytes each. A single lock may have more. */
+export const listLettersMax = 1_000_000;
+
 /** Waiters of each lock in a listing. */
 export const listWaitersMax = 4;
 

@@ -43,14 +43,14 @@ export class LockMachine {
     return entry.effects;
   }
 
-  /** Null when nobody holds it, nobody waits and no delay runs. Shows at most `waitersMax` waiters, and all holders. */
+  /** Null when nobody holds it, nobody waits and no delay runs. Shows at most `waitersMax` waiters, and 1,024 holders. */
   lockView(name: string, waitersMax: number): LockView | null {
     return lockView(this.state, name, waitersMax);
   }
 
   /**
    * Locks whose name begins with `prefix` and comes after `after`, in the order of code units; at most `limit`, 1,000, or 10,000 holders
-   * and waiters in all (but always one lock). Looks at every lock once: about 100 ms at a million of them.
+   * and waiters in all, 16 and 4 of each, or what fits in a frame (but always one lock). Looks at every lock once: about 100 ms at a million of them.
    */
   list(prefix: string, after: string, limit: number): LockList {
     return listLocks(this.state, prefix, after, limit);

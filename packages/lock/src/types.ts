@@ -196,6 +196,8 @@ export interface LockView {
   /** N of a semaphore, else 0. */
   readonly slots: number;
   readonly holders: readonly HolderView[];
+  /** Holders in all: `holders` shows the first ones only. */
+  readonly holderCount: number;
   readonly waiters: readonly WaiterView[];
   /** Waiters in all: `waiters` shows the first ones only. */
   readonly waiterCount: number;

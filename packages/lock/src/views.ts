@@ -1,12 +1,12 @@
 /** Reads. They change nothing, and what they return is nobody's state. */
 import { isReady } from "./grantable.js";
-import { listLimitMax, listRowsMax, listWaitersMax } from "./limits.js";
+import { holdersShownMax, listHoldersMax, listLettersMax, listLimitMax, listRowsMax, listWaitersMax } from "./limits.js";
 import { wholeNumber } from "./numbers.js";
 import { grantsOf, holderView } from "./outcomes.js";
 import { Acquire, namesOf } from "./records.js";
 import type { Claim, Lock, Session } from "./records.js";
 import type { State } from "./state.js";
-import type { LockView, ResumeView, SessionId, SessionView, Token, WaiterView } from "./types.js";
+import type { HolderView, LockView, ResumeView, SessionId, SessionView, Token, WaiterView } from "./types.js";
 
 export interface LockList {
   readonly locks: readonly LockView[];
@@ -31,7 +31,7 @@ export interface TimedHold {
 
 export function lockView(state: State, name: string, waitersMax: number): LockView | null {
   const lock = state.lockFor(name);
-  return lock === null ? null : viewOf(lock, waitersMax);
+  return lock === null ? null : viewOf(lock, holdersShownMax, waitersMax);
 }
 
 export function listLocks(state: State, prefix: string, after: string, limit: number): LockList {
@@ -46,9 +46,12 @@ export function listLocks(state: State, prefix: string, after: string, limit: nu
   const sorted = found.sorted();
   const locks: LockView[] = [];
   let rows = 0;
+  let letters = 0;
   for (const lock of sorted) {
     if (locks.length === wanted || rows >= listRowsMax) break;
-    const view = viewOf(lock, listWaitersMax);
+    const view = viewOf(lock, listHoldersMax, listWaitersMax);
+    letters += lettersIn(view);
+    if (locks.length > 0 && letters > listLettersMax) break;
     rows += view.holders.length + view.waiters.length;
     locks.push(view);
   }
@@ -102,9 +105,20 @@ function viewOfSession(session: Session): SessionView {
   return { id, ttlMs, info, silence, holds, waits };
 }
 
-function viewOf(lock: Lock, waitersMax: number): LockView {
-  const holders = [];
-  for (let claim = lock.firstHolder; claim !== null; claim = claim.next) holders.push(holderView(claim));
+function lettersIn({ name, holders, waiters }: LockView): number {
+  let letters = name.length;
+  for (const { info } of holders) letters += info.length;
+  for (const { info, names } of waiters) {
+    letters += info.length;
+    for (const other of names) letters += other.length;
+  }
+  return letters;
+}
+
+function viewOf(lock: Lock, holdersMax: number, waitersMax: number): LockView {
+  const holders: HolderView[] = [];
+  let claim = lock.firstHolder;
+  for (; claim !== null && holders.length < holdersMax; claim = claim.next) holders.push(holderView(claim));
   const waiters: WaiterView[] = [];
   let waiter = lock.queue?.first ?? null;
   for (; waiter !== null && waiters.length < waitersMax; waiter = waiter.next) waiters.push(waiterView(waiter));
@@ -117,6 +131,7 @@ function viewOf(lock: Lock, waitersMax: number): LockView {
     mode: lock.firstHolder?.acquire.mode ?? null,
     slots: lock.slots,
     holders,
+    holderCount: lock.holderCount,
     waiters,
     waiterCount: lock.queue?.count ?? 0,
     delays,

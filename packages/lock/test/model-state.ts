@@ -75,6 +75,7 @@ export class ModelState {
       mode: holders[0]?.acquire.mode ?? null,
       slots: this.slotsOf(name) ?? 0,
       holders: holders.map((holder) => this.holderView(holder, name)),
+      holderCount: holders.length,
       waiters: waiters.map((waiter, at) => {
         const { session, number, acquire } = waiter;
         const { mode, info, names } = acquire;

@@ -81,11 +81,12 @@ function lockFields(lock: LockView): unknown[] {
       count(delay.delayMs, "delayMs"),
       nullable(delay.slot, "slot", count),
     ]),
+    count(lock.holderCount, "holderCount"),
   ];
 }
 
 function lockFrom(value: unknown): LockView {
-  const fields = fieldsOf(value, 7, "lock");
+  const fields = fieldsOf(value, 8, "lock");
   return {
     name: anyText(fields[0], "name"),
     mode: nullable(fields[1], "mode", modes.wordFor),
@@ -94,6 +95,7 @@ function lockFrom(value: unknown): LockView {
     waiters: mapList(list(fields[4], "waiters"), "waiters", waiterFrom),
     waiterCount: count(fields[5], "waiterCount"),
     delays: mapList(list(fields[6], "delays"), "delays", delayFrom),
+    holderCount: count(fields[7], "holderCount"),
   };
 }
 

@@ -200,6 +200,7 @@ const lock: Arbitrary<LockView> = record({
   holders,
   waiters: fc.array(waiter, { maxLength: 3 }),
   waiterCount: count,
+  holderCount: count,
   delays: fc.array(record({ index: positive, delayMs: count, slot }), { maxLength: 3 }),
 });
 const session: Arbitrary<SessionView> = record({

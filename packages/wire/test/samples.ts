@@ -149,6 +149,7 @@ const lock: LockView = {
   mode: "exclusive",
   slots: 0,
   holders: [holder],
+  holderCount: 1,
   waiters: [{ session: 5, request: 6, mode: "exclusive", info: "b", names: ["a", "doc:42"], reserves: true }],
   waiterCount: 17,
   delays: [{ index: 3, delayMs: 10, slot: null }],
@@ -163,7 +164,7 @@ export const results: Record<QueryResult["kind"], readonly QueryResult[]> = {
     {
       kind: "locks",
       index: 10,
-      locks: [lock, { ...lock, name: "free", mode: null, holders: [], waiters: [], waiterCount: 0, delays: [] }],
+      locks: [lock, { ...lock, name: "free", mode: null, holders: [], holderCount: 0, waiters: [], waiterCount: 0, delays: [] }],
       more: true,
     },
   ],

@@ -29,7 +29,7 @@ export function listText(locks: readonly LockView[]): string {
     plain(lock.name),
     stateOf(lock),
     [...new Set(lock.holders.map(({ token }) => token))].join(","),
-    String(lock.holders.length),
+    String(lock.holderCount),
     String(lock.waiterCount),
     lock.holders.length === 0 ? "" : plain(lock.holders[0]?.info ?? ""),
   ]);
@@ -43,7 +43,7 @@ export function lockText(name: string, lock: LockView | null): string {
       ["state", "free"],
     ]);
   const places: [string, string][] =
-    lock.slots > 0 ? [["places", `${lock.holders.length} of ${lock.slots} taken`]] : [];
+    lock.slots > 0 ? [["places", `${lock.holderCount} of ${lock.slots} taken`]] : [];
   const delays = lock.delays.map(({ delayMs, index, slot }): [string, string] => [
     "delayed",
     `${formatDuration(delayMs)} in all, since entry ${index}${slot === null ? "" : `, place ${slot}`}`,
@@ -63,6 +63,7 @@ export function lockText(name: string, lock: LockView | null): string {
   return [
     top,
     holders.length === 0 ? "" : `\n${columns(["TOKEN", "MODE", "PLACE", "SESSION", "HELD BY"], holders)}`,
+    lock.holderCount > holders.length ? `and ${lock.holderCount - holders.length} more holders\n` : "",
     waiters.length === 0 ? "" : `\n${columns(["WAITS FOR", "SESSION", "RESERVES", "AND FOR", "WAITER"], waiters)}`,
     lock.waiterCount > waiters.length ? `and ${lock.waiterCount - waiters.length} more waiters\n` : "",
   ].join("");

@@ -80,7 +80,7 @@ test("status: an advertised address that can't be reached from here is replaced 
 });
 
 const held: LockView = {
-  ...{ name: "doc:42", mode: "exclusive", slots: 0, waiterCount: 3, delays: [] },
+  ...{ name: "doc:42", mode: "exclusive", slots: 0, holderCount: 1, waiterCount: 3, delays: [] },
   holders: [{ session: 7, request: 1, token: 19, slot: null, mode: "exclusive", info: "host:1 \u001b[31mred" }],
   waiters: [{ session: 8, request: 2, mode: "shared", info: "host:2", names: ["doc:42", "doc:43"], reserves: true }],
 };
@@ -92,6 +92,7 @@ test("ls: a line a lock, and a word when there is none", () => {
     name: "x",
     mode: null,
     holders: [],
+    holderCount: 0,
     waiterCount: 0,
     delays: [{ index: 5, delayMs: 5_000, slot: null }],
   };
@@ -127,6 +128,7 @@ test("show: holders, waiters with what else they wait for, delays; free", () => 
     ...held,
     mode: null,
     holders: [],
+    holderCount: 0,
     waiters: [],
     waiterCount: 0,
     delays: [{ index: 5, delayMs: 5_000, slot: null }],
