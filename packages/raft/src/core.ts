@@ -42,6 +42,8 @@ export class Core {
   votedFor: NodeId | null;
   commitIndex: Index;
   lastApplied: Index;
+  /** The last index that this term's leader has verified: no commitIndex of its heartbeats counts beyond it. Outlives roles, not the term. */
+  verifiedIndex: Index = zeroIndex;
   role: Role;
   /** The newest complete snapshot's base; the log's own base may lie behind it. */
   snapshotBase: LogBase;
@@ -281,6 +283,11 @@ export class Core {
     this.outbox.install = base;
   }
 
+  /** The log is the leader's up to `index`. */
+  noteVerified(index: Index): void {
+    if (index > this.verifiedIndex) this.verifiedIndex = index;
+  }
+
   advanceCommit(index: Index): void {
     if (index <= this.commitIndex) return;
     assert(index <= this.log.lastIndex, "nothing is committed that is not in the log");
@@ -319,6 +326,7 @@ export class Core {
     assert(term > this.term, "terms only rise");
     this.term = term;
     this.votedFor = null;
+    this.verifiedIndex = zeroIndex;
     this.outbox.isHardStateDue = true;
     this.outbox.onTermRisen();
   }
@@ -362,5 +370,5 @@ function idsOf(configuration: Configuration): NodeId[] {
 }
 
 function newFollower(leader: NodeId | null, nowMs: number): Follower {
-  return { kind: "follower", leader, heardMs: nowMs, verifiedIndex: zeroIndex, incoming: null };
+  return { kind: "follower", leader, heardMs: nowMs, incoming: null };
 }

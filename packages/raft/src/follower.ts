@@ -25,7 +25,7 @@ export function follow(core: Core, leader: NodeId): Follower {
 }
 
 export function onAppend(core: Core, from: NodeId, message: Append): void {
-  const follower = follow(core, from);
+  follow(core, from);
   // The last chunk of a snapshot has just replaced the log and must reach the disk first: as if this append were lost.
   if (core.outbox.chunk?.done === true) return;
   if (!doesFit(core, message)) {
@@ -45,14 +45,14 @@ export function onAppend(core: Core, from: NodeId, message: Append): void {
   for (let at = known; at < entries.length; at += 1) core.append(entries[at] as Entry);
   // Only what this message has shown to be the leader's counts, not what may follow it in the own log.
   const verified = indexAfter(previous.index, entries.length);
-  follower.verifiedIndex = maxIndex(follower.verifiedIndex, verified);
+  core.noteVerified(verified);
   core.advanceCommit(minIndex(message.commitIndex, verified));
   core.outbox.sendAccepted(from, { kind: "appendAccepted", term: core.term, matchIndex: verified });
 }
 
 export function onHeartbeat(core: Core, from: NodeId, message: Message & { readonly kind: "heartbeat" }): void {
-  const follower = follow(core, from);
-  core.advanceCommit(minIndex(message.commitIndex, follower.verifiedIndex));
+  follow(core, from);
+  core.advanceCommit(minIndex(message.commitIndex, core.verifiedIndex));
   core.send(from, { kind: "heartbeatAnswer", term: core.term, round: message.round });
 }
 

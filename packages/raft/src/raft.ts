@@ -360,10 +360,19 @@ function checkOptions(options: RaftOptions): void {
   const isPositive = (value: number): boolean => Number.isSafeInteger(value) && value > 0;
   assert([electionTimeoutMsMin, heartbeatMs, diskStallMs].every(isPositive), "times are whole milliseconds above 0");
   assert(heartbeatMs < electionTimeoutMsMin, "heartbeats come more often than elections");
-  const { trailingEntriesMax, reservedBytesMax, ...others } = limits;
-  assert(Object.values(others).every(isPositive), "limits are whole numbers above 0");
+  const { uncommittedBytesMax, appendsInFlightMax, appendBytesMax, appendEntriesMax, committedBytesPerOutputMax } =
+    limits;
+  const counts = [
+    uncommittedBytesMax,
+    appendsInFlightMax,
+    appendBytesMax,
+    appendEntriesMax,
+    committedBytesPerOutputMax,
+  ];
+  assert(counts.every(isPositive), "limits are whole numbers above 0");
+  const maybeZero = [limits.trailingEntriesMax, limits.reservedBytesMax];
   assert(
-    [trailingEntriesMax, reservedBytesMax].every((value) => value === 0 || isPositive(value)),
+    maybeZero.every((value) => value === 0 || isPositive(value)),
     "limits are whole numbers",
   );
 }

@@ -14,8 +14,6 @@ export interface Follower {
   readonly leader: NodeId | null;
   /** When the leader was last heard. */
   heardMs: number;
-  /** The last index that this leader's appends have verified: no commitIndex of its heartbeats counts beyond it. */
-  verifiedIndex: Index;
   incoming: IncomingSnapshot | null;
 }
 

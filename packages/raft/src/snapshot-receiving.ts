@@ -5,7 +5,6 @@
 import { InvariantError } from "./assert.js";
 import type { Core } from "./core.js";
 import { follow } from "./follower.js";
-import { maxIndex } from "./position.js";
 import type { Follower } from "./role.js";
 import type { LogBase, Message, NodeId } from "./types.js";
 
@@ -15,7 +14,7 @@ export function onSnapshotChunk(core: Core, from: NodeId, message: Chunk): void 
   const follower = follow(core, from);
   const { base, chunk, done } = message;
   if (isCovered(core, base)) {
-    follower.verifiedIndex = maxIndex(follower.verifiedIndex, base.position.index);
+    core.noteVerified(base.position.index);
     core.advanceCommit(base.position.index);
     answer(core, from, base, 0, true);
     return;
@@ -32,7 +31,7 @@ export function onSnapshotChunk(core: Core, from: NodeId, message: Chunk): void 
   core.outbox.chunk = { base, chunk, bytes: message.bytes, done };
   if (done) {
     follower.incoming = null;
-    follower.verifiedIndex = maxIndex(follower.verifiedIndex, base.position.index);
+    core.noteVerified(base.position.index);
     core.replaceLog(base);
   }
   answer(core, from, base, incoming.next, done);
