@@ -72,7 +72,7 @@ export class IncomingLink {
     else this.socket.pingIfIdle();
   }
 
-  /** A newer link of the same peer and lane takes its place: whatever is still in this one is old. */
+  /** A newer link of the same peer and lane takes its place: whatever is still in this one is old, and is read no more. */
   supersede(): void {
     this.saidGoodbye = true;
     this.socket.terminate("a newer link has taken its place");

@@ -264,15 +264,13 @@ class WebSocketPeerLinks implements ServerPeerLinks, PeerOwner {
       return peer !== undefined && peer.onIncoming(link, hello);
     },
     onRefused: (_, refusal, hello) => this.onRefused(hello.from, refusal, hello),
-    onMessages: (link, hello, messages) => {
-      const peer = this.peers.get(hello.from);
-      if (peer === undefined || !peer.isCurrent(link) || !this.isMember(hello)) return;
+    onMessages: (_, hello, messages) => {
+      if (!this.isMember(hello)) return;
       for (const message of messages) this.memory.noteMessage(hello.from, message);
       this.events.onMessages(hello.from, messages);
     },
-    onFormed: (link, hello, frame) => {
-      if (this.peers.get(hello.from)?.isCurrent(link) === true && this.formed === null)
-        this.events.onFormed(hello.from, frame);
+    onFormed: (_, hello, frame) => {
+      if (this.formed === null) this.events.onFormed(hello.from, frame);
     },
     onClosed: (link, hello, saidGoodbye, problem) => {
       this.callers.delete(link);

@@ -28,7 +28,7 @@ async function pair(): Promise<[RecordedLinks, RecordedLinks]> {
   const [p1 = 0, p2 = 0] = await freePorts(2);
   const a = await start({ id: "n1", port: p1, peers: { n2: p2 } });
   const b = await start({ id: "n2", port: p2, peers: { n1: p1 } });
-  await until(() => a.links.met().size === 1 && b.links.met().size === 1, "both met");
+  await until(() => a.links.figures().links === 4 && b.links.figures().links === 4, "all lanes are open");
   return [a, b];
 }
 
@@ -120,7 +120,7 @@ describe("peer links", () => {
     const { a, child } = await withChild();
     child.kill("SIGSTOP");
     // Three quiet periods end its links; the dials that follow hang.
-    await until(() => a.links.met().size === 0, "links cleared", 5_000);
+    await until(() => a.links.figures().links === 0, "all links are cleared", 5_000);
     await sleep(300);
     assert.deepEqual([a.gone, a.resets], [[], []]);
     child.kill("SIGCONT");

@@ -1,5 +1,6 @@
 import { strict as assert } from "node:assert";
 import { afterEach, describe, test } from "node:test";
+import { createServer } from "node:net";
 import type { AddressInfo } from "node:net";
 import { once } from "node:events";
 import { decodePeerFrame, encodePeerFrame, limits } from "@holdfast/wire";
@@ -15,12 +16,17 @@ const servers: WebSocketServer[] = [];
 
 afterEach(async () => {
   for (const socket of sockets.splice(0)) socket.terminate();
-  for (const server of servers.splice(0)) {
-    for (const socket of server.clients) socket.terminate();
-    server.close();
-  }
+  closeServers();
   await Promise.all(running.splice(0).map(({ links }) => links.close()));
 });
+
+/** As a process that dies: the listener and all sockets at once. */
+function closeServers(): void {
+  for (const server of servers.splice(0)) {
+    server.close();
+    for (const socket of server.clients) socket.terminate();
+  }
+}
 
 async function start(setup: LinkSetup, facts = allFormed, durable = noPromises): Promise<RecordedLinks> {
   const recorded = recordedLinks(setup);
@@ -75,8 +81,8 @@ async function call(port: number, dial: number, lane = "control", process = "f".
 }
 
 /** A listener that a test plays by hand: says the hello it is given on every lane. */
-async function answerAs(hello: PeerHello, onLink: (lane: string, socket: WebSocket) => void): Promise<number> {
-  const server = new WebSocketServer({ port: 0, host: "127.0.0.1", perMessageDeflate: false });
+async function answerAs(hello: PeerHello, onLink: (lane: string, socket: WebSocket) => void, at = 0): Promise<number> {
+  const server = new WebSocketServer({ port: at, host: "127.0.0.1", perMessageDeflate: false });
   servers.push(server);
   server.on("headers", (headers) => headers.push(`holdfast-process: ${"e".repeat(32)}`));
   server.on("connection", (socket, request) => {
@@ -158,10 +164,8 @@ describe("a hello is refused", () => {
     const a = await startUnformed({ id: "n1", port: p1, peers: { n2: p3, n3: 1 } });
     await startUnformed({ id: "n3", port: p3, peers: { n1: p1, n2: 1 } });
     await until(() => a.log.some(({ text }) => text.includes("refused n3")), "said");
-    assert.deepEqual(
-      a.refusals.map(({ refusal }) => refusal.code),
-      ["wrong_address"],
-    );
+    await until(() => a.refusals.length > 0, "told");
+    for (const { refusal } of a.refusals) assert.equal(refusal.code, "wrong_address");
   });
 
   test("with another protocol version", async () => {
@@ -300,6 +304,58 @@ describe("a peer's socket", () => {
     caller.send(helloFrom("n2"));
     caller.send({ kind: "raft", messages: [heartbeat(9)] });
     await until(() => a.received.length === 1, "and the port still works");
+  });
+
+  test("nothing of raft's is said to a peer that isn't formed", async () => {
+    const [p1 = 0] = await freePorts(1);
+    const frames: string[] = [];
+    const port = await answerAs(helloFrom("n2", { clusterId: null, term: null, last: null }), (_, socket) => {
+      socket.on("message", (data) => frames.push(decodePeerFrame(data as Buffer).kind));
+    });
+    const a = await start({ id: "n1", port: p1, peers: { n2: port } });
+    await until(() => frames.length > 0, "the configuration is handed on");
+    a.links.send("n2", [heartbeat(1), append(1, 10)]);
+    await sleep(50);
+    assert.deepEqual(frames, ["formed"]);
+    assert.deepEqual(a.resets, []);
+  });
+
+  test("a false alarm doesn't hide a true one of the same process", async () => {
+    const [p1 = 0, p2 = 0] = await freePorts(2);
+    const a = await start({ id: "n1", port: p1, peers: { n2: p2 } });
+    for (const alarms of [1, 2]) {
+      await answerAs(helloFrom("n2"), () => undefined, p2);
+      await until(() => a.links.figures().links === 2, "linked");
+      closeServers();
+      await until(() => a.gone.length === alarms, `alarm ${alarms}`);
+    }
+  });
+
+  test("a dial that hangs is begun anew when the peer calls", async () => {
+    const [p1 = 0] = await freePorts(1);
+    let dials = 0;
+    const deaf = createServer((socket) => {
+      dials += 1;
+      socket.on("error", () => undefined);
+    });
+    deaf.listen(0, "127.0.0.1");
+    await once(deaf, "listening");
+    try {
+      await start({
+        id: "n1",
+        port: p1,
+        peers: { n2: (deaf.address() as AddressInfo).port },
+        electionTimeoutMs: 1_500,
+      });
+      await until(() => dials === 2, "both lanes hang");
+      await sleep(200);
+      assert.equal(dials, 2, "the handshake has seconds");
+      const caller = await call(p1, 1);
+      caller.send(helloFrom("n2"));
+      await until(() => dials === 4, "both are dialled anew", 1_000);
+    } finally {
+      deaf.close();
+    }
   });
 
   test("a link that never lasts is not dialled without a pause", async () => {
