@@ -12,6 +12,8 @@ export type AcquireStage = "queued" | "asked" | "waiting" | "held" | "releasing"
 
 /** Where it is queued or sent. */
 export interface AcquireHome {
+  /** Why a queued acquire isn't even sent: its session has no room for more. */
+  readonly isFull: boolean;
   abandon(acquire: Acquire): void;
 }
 

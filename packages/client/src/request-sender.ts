@@ -56,13 +56,23 @@ export class RequestSender {
     this.host = host;
   }
 
+  /** It holds and waits for as many acquires as the cluster keeps for one session. */
+  get isFull(): boolean {
+    return this.host.canSend && this.queue.size > 0 && !this.book.hasRoom(unseenMax);
+  }
+
   get isEmpty(): boolean {
     return this.queue.size === 0 && this.acquires.size === 0 && this.endings.size === 0;
   }
 
   acquire(acquire: Acquire): void {
-    if (this.queue.size === 0 && this.canAcquire) this.sendAcquire(acquire);
-    else this.queue.add(acquire);
+    if (this.queue.size === 0 && this.canAcquire) {
+      this.sendAcquire(acquire);
+      return;
+    }
+    this.queue.add(acquire);
+    // It may be ended numbers alone that are in its way, and nobody has told the cluster of them yet.
+    this.pump();
   }
 
   /** Without a leader it is sent at the next resume. */

@@ -44,6 +44,10 @@ export class SessionRequests {
     return this.sender.isEmpty;
   }
 
+  get isFull(): boolean {
+    return this.sender.isFull;
+  }
+
   /** Locks that their holders still have, or whose release is not confirmed. */
   heldLocks(): readonly LockHandle[] {
     const locks: LockHandle[] = [];

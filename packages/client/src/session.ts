@@ -123,6 +123,10 @@ export class Session implements LockOwner, RequestsHost {
     return !this.isClosing && this.stage !== "ended";
   }
 
+  get isFull(): boolean {
+    return this.requests.isFull;
+  }
+
   acquire(acquire: Acquire): void {
     acquire.home = this;
     this.requests.acquire(acquire);

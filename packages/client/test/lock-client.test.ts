@@ -36,6 +36,21 @@ describe("acquire", () => {
     assert.equal(world.cluster.machine.sessionCount, 1);
   });
 
+  test("a thousand locks at once; the next says that the session is full, and is granted when others have gone", async () => {
+    const world = new World();
+    const holdfast = await world.connect();
+    const acquireAll = Array.from({ length: 1_000 }, (_, at) => holdfast.acquire(`many-${at}`));
+    const locks = await world.within(5_000, Promise.all(acquireAll));
+    const refused = outcomeOf(holdfast.acquire("one-more", { waitMs: 1_000 }));
+    await world.until(5_000, "it is refused", () => refused.isSettled);
+    assert.equal((refused.error as { code?: string }).code, "overloaded");
+    assert.match((refused.error as Error).message, /as many locks as one may/);
+    await world.within(5_000, Promise.all(locks.slice(300, 500).map((lock) => lock.release())));
+    const next = await world.within(5_000, Promise.all(Array.from({ length: 150 }, (_, at) => holdfast.acquire(`next-${at}`))));
+    assert.equal(next.length, 150);
+    assert.equal(world.cluster.machine.lockCount, 950);
+  });
+
   test("a session is opened at the first acquire, not before", async () => {
     const world = new World();
     const holdfast = await world.connect();
