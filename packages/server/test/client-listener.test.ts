@@ -240,20 +240,29 @@ describe("the client port", () => {
     for (const socket of idle) socket.resume();
     await until(() => idle.every((socket) => socket.closed), "they are timed out");
     await sleep(50);
-    await join(url);
+    for (let n = 0; n < 6; n += 1) await join(url);
+    assert.equal(rejected.length, 1, "who has finished its handshake is pending no more");
   });
 
   test("a reset in mid-handshake ends nothing", async () => {
-    const { port, url } = await start();
-    for (let n = 0; n < 50; n += 1) {
+    const { port, url, listener } = await start();
+    const lines = [
+      "GET / HTTP/1.1",
+      "Host: localhost",
+      "Connection: Upgrade",
+      "Upgrade: websocket",
+      "Sec-WebSocket-Version: 13",
+      "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
+    ];
+    for (let n = 0; n < 60; n += 1) {
       const socket = await rawSocket(port);
-      socket.write(
-        "GET / HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n",
-      );
+      // Taken, and refused: then the answer meets a socket that is gone.
+      const origin = n % 3 === 0 ? ["Origin: http://evil.example"] : [];
+      socket.write(`${[...lines, ...origin].join("\r\n")}\r\n\r\n`);
       if (n % 2 === 0) socket.resetAndDestroy();
       else setImmediate(() => socket.resetAndDestroy());
     }
-    await sleep(50);
+    await until(() => listener.figures().connections === 0, "all are gone");
     await join(url);
   });
 

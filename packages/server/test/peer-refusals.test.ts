@@ -3,6 +3,7 @@ import { afterEach, describe, test } from "node:test";
 import { createServer } from "node:net";
 import type { AddressInfo } from "node:net";
 import { once } from "node:events";
+import type { Term } from "@holdfast/raft";
 import { decodePeerFrame, encodePeerFrame, limits } from "@holdfast/wire";
 import type { PeerFrame, PeerHello } from "@holdfast/wire";
 import { WebSocket, WebSocketServer } from "ws";
@@ -246,6 +247,14 @@ describe("a hello is refused", () => {
       "a later leader may have cut its tail",
     );
     assert.equal(await refusalOf(helloFrom("n2", { boot: 7, term: 4, last: last(4, 60) }), "c"), null);
+    const voter = await call(p1, 1, "control", "d".repeat(32));
+    voter.send(helloFrom("n2", { boot: 8, term: 4, last: last(4, 60) }));
+    voter.send({ kind: "raft", messages: [{ kind: "voteAnswer", term: 9 as Term, granted: true }] });
+    await until(() => a.received.length === 1, "a vote");
+    assert.equal(
+      await refusalOf(helloFrom("n2", { boot: 9, term: 8, last: last(4, 60) }), "e"),
+      "old_copy: its term is 8, and it has promised 9",
+    );
   });
 });
 
