@@ -37,8 +37,8 @@ export function onPreVote(core: Core, from: NodeId, message: MessageOf<"preVote"
     if (role.kind === "preCandidate" && (ahead > 0 || from < core.id)) {
       core.becomeFollower(core.term, null, `${from} asks for votes too`);
     }
-  } else if (ahead < 0 && !core.isSticky && role.kind === "follower") {
-    // It can't win, and its asking shows that the leader is missed: whoever has the longer log should ask.
+  } else if (ahead < 0 && !core.isSticky && role.kind !== "candidate") {
+    // It can't win, and its asking shows that it misses the leader too: whoever has the longer log should ask (again).
     core.campaignWithin(fastFailoverMs, `${from} asks for votes with an older log`);
   }
 }

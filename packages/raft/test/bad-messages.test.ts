@@ -27,14 +27,12 @@ const entry: fc.Arbitrary<Entry> = fc.record({
 });
 /** Entries that are right as far as they go: those that do get in. */
 const log = entriesOf("1/1 2/1 3/2 4/2 5/3");
-const soundAppend = fc
-  .record({ from: fc.nat(4), count: fc.nat(3), term, commitIndex: index })
-  .map(
-    (each): Message => ({
-      ...appendOf(each.term, log.slice(0, each.from), log.slice(each.from, each.from + each.count)),
-      commitIndex: each.commitIndex,
-    }),
-  );
+const soundAppend = fc.record({ from: fc.nat(4), count: fc.nat(3), term, commitIndex: index }).map(
+  (each): Message => ({
+    ...appendOf(each.term, log.slice(0, each.from), log.slice(each.from, each.from + each.count)),
+    commitIndex: each.commitIndex,
+  }),
+);
 const message: fc.Arbitrary<Message> = fc.oneof(
   soundAppend,
   fc.record({ kind: fc.constantFrom("preVote"), term, last: position }),

@@ -102,6 +102,15 @@ test("who is asked by a node with an older log, and misses the leader too, asks 
   const solo = new Solo({ log: "1/1 2/1" });
   assert.equal(preVote(solo, 2, "1/1")?.granted, false);
   assert.ok(solo.raft.nextDeadlineMs() - solo.nowMs <= 50);
+  const refused = new Solo({ log: "1/1 2/1" }).toDeadline();
+  refused.receive("n2", { kind: "preVoteAnswer", term: 1 as Term, granted: false }).clear();
+  assert.equal(preVote(refused, 2, "1/1")?.granted, false);
+  refused.toDeadline();
+  assert.equal(
+    refused.sentOf("preVote").length,
+    2,
+    "also when it was refused before, by a peer that heard the leader then",
+  );
   const content = new Solo({ log: "1/1 2/1" });
   content.receive("n3", heartbeatOf(1));
   assert.equal(preVote(content, 2, "1/1")?.granted, false);
