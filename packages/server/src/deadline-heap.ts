@@ -1,4 +1,4 @@
-/** A binary heap of deadlines. Entries are never moved or removed: their owner checks, when one comes up, whether it still holds. */
+/** A binary heap of deadlines. Entries are never moved: their owner checks, when one comes up, whether it still holds. */
 export class DeadlineHeap<T> {
   private readonly times: number[] = [];
   private readonly values: T[] = [];
@@ -38,6 +38,13 @@ export class DeadlineHeap<T> {
     const value = values.pop() as T;
     if (times.length > 0) this.sink(time, value);
     return result;
+  }
+
+  /** Drops the entries that their owner has no more use for. Costs as much as pushing the others anew. */
+  retain(isWanted: (value: T) => boolean): void {
+    const times = this.times.splice(0);
+    const values = this.values.splice(0);
+    for (const [at, value] of values.entries()) if (isWanted(value)) this.push(times[at] as number, value);
   }
 
   clear(): void {

@@ -33,6 +33,8 @@ export interface LeaseSource {
 const idsPerEntryMax = 1_000;
 /** A refused timed proposal is tried again after this long. */
 const retryMs = 100;
+/** Fewer deadlines than this aren't worth a look for those of no use. */
+const deadlinesMin = 4_096;
 
 type Deadline =
   | Lease
@@ -51,6 +53,9 @@ export class LeaseKeeper {
   private awaitingRound: Lease[] = [];
   private readonly readyToExpire: Lease[] = [];
   private expiriesInFlight = 0;
+  private source: LeaseSource | null = null;
+  /** At this size deadlines that are of no use any more are dropped. */
+  private compactsAt = deadlinesMin;
 
   constructor(host: LeaseKeeperHost) {
     this.host = host;
@@ -65,6 +70,7 @@ export class LeaseKeeper {
   start(machine: LeaseSource, nowMs: number): void {
     this.stop();
     this.isServing = true;
+    this.source = machine;
     const now = this.leaseTime(nowMs);
     for (const session of machine.sessions()) {
       const lease = new Lease(session.id, session.ttlMs, now, false, session.silence);
@@ -81,6 +87,8 @@ export class LeaseKeeper {
     for (const lease of this.leases.values()) lease.isGone = true;
     this.leases.clear();
     this.heap.clear();
+    this.source = null;
+    this.compactsAt = deadlinesMin;
     this.gathering = new Map();
     this.toRenew.clear();
     this.awaitingRound = [];
@@ -138,7 +146,7 @@ export class LeaseKeeper {
     }
     for (const [eighths, leases] of suspects) this.proposeSuspects(leases, eighths, now);
     this.askRoundForExpiries(now);
-    this.proposeExpiries();
+    this.proposeExpiries(now);
   }
 
   /** The next time at which `decide` has work, on the monotonic clock; Infinity for none. */
@@ -148,6 +156,11 @@ export class LeaseKeeper {
     return this.heap.earliest + this.stalledMs;
   }
 
+  /** For metrics and checks: how many deadlines are kept. */
+  get deadlineCount(): number {
+    return this.heap.size;
+  }
+
   private leaseTime(monotonicMs: number): number {
     return monotonicMs - this.stalledMs;
   }
@@ -155,15 +168,31 @@ export class LeaseKeeper {
   private arm(lease: Lease): void {
     if (lease.isArmed || lease.isGone) return;
     lease.isArmed = true;
-    this.heap.push(lease.nextDueAt, lease);
+    this.schedule(lease.nextDueAt, lease);
+  }
+
+  private schedule(at: number, deadline: Deadline): void {
+    this.heap.push(at, deadline);
+    if (this.heap.size >= this.compactsAt) this.compact();
+  }
+
+  /** Holds are given back and sessions are closed long before their time: a maxHold of a week must not keep each of them for a week. */
+  private compact(): void {
+    const holds = new Set<string>();
+    for (const { session, of, token } of this.source?.timedHolds() ?? []) holds.add(holdKey(session, of, token));
+    this.heap.retain((deadline) => {
+      if (deadline instanceof Lease) return !deadline.isGone;
+      return deadline.kind === "delay" || holds.has(holdKey(deadline.session, deadline.of, deadline.token));
+    });
+    this.compactsAt = Math.max(deadlinesMin, 2 * this.heap.size);
   }
 
   private armDelay(name: string, index: number, delayMs: number, now: number): void {
-    this.heap.push(now + delayMs * clockRateMargin, { kind: "delay", name, index });
+    this.schedule(now + delayMs * clockRateMargin, { kind: "delay", name, index });
   }
 
   private armHold(session: SessionId, of: number, token: number, maxHoldMs: number, now: number): void {
-    this.heap.push(now + maxHoldMs * clockRateMargin, { kind: "hold", session, of, token });
+    this.schedule(now + maxHoldMs * clockRateMargin, { kind: "hold", session, of, token });
   }
 
   private onEffect(effect: Effect, nowMs: number): void {
@@ -240,7 +269,8 @@ export class LeaseKeeper {
       this.arm(lease);
       return;
     }
-    const heardOut = Math.floor((now - lease.heardAt) / lease.unitMs);
+    // What is due is heard out, whatever the division's last bit says: else it would be due for ever.
+    const heardOut = Math.max(lease.nextEighths, Math.floor((now - lease.heardAt) / lease.unitMs));
     const eighths = Math.min(8 - lease.logged, heardOut - lease.credited);
     if (eighths > 0) {
       const others = suspects.get(eighths);
@@ -310,20 +340,25 @@ export class LeaseKeeper {
   }
 
   /** One entry in flight at a time: between two of them keepalives and heartbeats have their turns. */
-  private proposeExpiries(): void {
+  private proposeExpiries(now: number): void {
     if (this.expiriesInFlight > 0) return;
-    let part: Lease[] = [];
+    const part: Lease[] = [];
     while (part.length === 0 && this.readyToExpire.length > 0) {
-      part = this.readyToExpire.splice(0, idsPerEntryMax).filter((lease) => !lease.isGone && lease.expiry === "ready");
+      for (const lease of this.readyToExpire.splice(0, idsPerEntryMax)) {
+        // One that was renewed meanwhile is passed over; one that became ready again stands here twice, and counts once.
+        if (lease.isGone || lease.expiry !== "ready") continue;
+        lease.expiry = "proposed";
+        part.push(lease);
+      }
     }
     if (part.length === 0) return;
-    for (const lease of part) lease.expiry = "proposed";
     this.expiriesInFlight = part.length;
     this.host.propose({ kind: "expireSessions", ids: part.map(idOf) }, () => {
       this.expiriesInFlight = 0;
       for (const lease of part) {
-        lease.expiry = "ready";
-        this.readyToExpire.push(lease);
+        if (lease.isGone || lease.expiry !== "proposed") continue;
+        lease.expiry = "none";
+        this.retryLater(lease, now);
       }
     });
   }
@@ -350,4 +385,8 @@ export class LeaseKeeper {
     lease.isArmed = true;
     this.heap.push(now + retryMs, lease);
   }
+}
+
+function holdKey(session: SessionId, of: number, token: number): string {
+  return `${session}/${of}/${token}`;
 }

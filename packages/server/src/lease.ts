@@ -44,13 +44,17 @@ export class Lease {
   }
 
   /**
-   * When the next eighth is due. The first wait is longer for a session that was heard: live ones are hardly ever counted. With all
-   * eighths in the log nothing more is waited for, unless a keepalive came since.
+   * How many eighths of silence are waited for next. The first wait is longer for a session that was heard: live ones are hardly ever
+   * counted. With all eighths in the log nothing more is waited for, unless a keepalive came since.
    */
-  get nextDueAt(): number {
+  get nextEighths(): number {
     const isCounted = this.logged >= 8;
     const eighths = isCounted ? this.credited : this.credited + 1;
-    return this.heardAt + Math.max(this.isHeard ? 4 : 1 - Number(isCounted), eighths) * this.unitMs;
+    return Math.max(this.isHeard ? 4 : 1 - Number(isCounted), eighths);
+  }
+
+  get nextDueAt(): number {
+    return this.heardAt + this.nextEighths * this.unitMs;
   }
 }
 
