@@ -141,7 +141,7 @@ export class Formation {
       const met = this.parts.links.met();
       const missing = this.peers.filter((id) => !met.has(id));
       const text =
-        missing.length > 0 ? `waiting to form the cluster: not met yet: ${missing.join(", ")}` : "waiting to be formed";
+        missing.length > 0 ? `waiting for ${missing.join(", ")} to form the cluster` : "waiting for a configuration";
       this.parts.logger.info({ missing }, text);
       this.armReminder();
     });

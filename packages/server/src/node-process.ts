@@ -4,7 +4,7 @@ import { isIP } from "node:net";
 import type { Configuration, NodeId, Random, Restored } from "@holdfast/raft";
 import { openDataDirectory, readMachineBootId, StorageError } from "@holdfast/storage";
 import type { DataDirectory } from "@holdfast/storage";
-import { entryCodec } from "@holdfast/wire";
+import { entryCodec, limits as wireLimits } from "@holdfast/wire";
 import { formatAddress, isLoopback, parseAddress } from "./address.js";
 import { createClientListener } from "./client-listener.js";
 import type { ClientListener } from "./client-listener.js";
@@ -262,7 +262,7 @@ export class NodeProcess {
         listen: own.listen.client,
         http,
         connectionsMax: limits.clientConnectionsMax,
-        pendingUpgradesMax: 256,
+        pendingUpgradesMax: wireLimits.pendingUpgradesMax,
         bufferedBytesSlow: limits.clientBufferedBytesSlow,
         bufferedBytesMax: limits.clientBufferedBytesMax,
         headMs: 5_000,

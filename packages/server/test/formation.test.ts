@@ -330,8 +330,8 @@ describe("forming a cluster", () => {
     due();
     due();
     assert.deepEqual(
-      logger.lines.map(({ facts }) => facts),
-      [{ missing: ["n2"] }, { missing: ["n2"] }],
+      logger.lines.map(({ text }) => text),
+      ["waiting for n2 to form the cluster", "waiting for n2 to form the cluster"],
     );
     formation.stop();
   });
