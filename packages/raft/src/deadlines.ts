@@ -7,13 +7,13 @@ import type { Leader } from "./role.js";
 import { retrySnapshot } from "./snapshot-sending.js";
 import { endTransfer } from "./transfer.js";
 
-/** After every event, so that a message that came in time is seen before its lack is noticed. */
+/** A tick: whatever is due by now happens. */
 export function onTime(core: Core): void {
   if (core.role.kind !== "leader") {
     if (core.nowMs >= core.electionDeadlineMs) onElectionTimeout(core);
     return;
   }
-  const reason = reasonToStepDown(core, core.role);
+  const reason = reasonToStepDown(core);
   if (reason !== null) core.becomeFollower(core.term, null, reason);
   else onLeaderTime(core, core.role);
 }
@@ -33,18 +33,19 @@ export function nextDeadlineFor(core: Core): number {
   return deadlineMs;
 }
 
-/**
- * A leader that can't store, or can't hear a quorum, holds up a cluster that could do without it (thesis 6.2). One whose removal is
- * committed has done its last service (thesis 4.2.2).
- */
-function reasonToStepDown(core: Core, leader: Leader): string | null {
+/** A leader that can't store, or can't hear a quorum, holds up a cluster that could do without it (thesis 6.2). */
+function reasonToStepDown(core: Core): string | null {
   const { nowMs } = core;
   if (core.isDiskOverdue) return `a write has not returned for ${Math.round(nowMs - core.writes.oldestMs)} ms`;
   if (nowMs >= quorumDeadlineFor(core)) return "no quorum was heard for an election timeout";
-  if (!core.isVoter && core.commitIndex >= Math.max(leader.noopIndex, core.log.configurationIndex)) {
-    return "this node has no vote any more";
-  }
   return null;
+}
+
+/** A leader whose removal is committed has done its last service (thesis 4.2.2). */
+export function leaveIfRemoved(core: Core): void {
+  if (core.role.kind !== "leader" || core.isVoter) return;
+  if (core.commitIndex < Math.max(core.role.noopIndex, core.log.configurationIndex)) return;
+  core.becomeFollower(core.term, null, "this node has no vote any more");
 }
 
 function onLeaderTime(core: Core, leader: Leader): void {

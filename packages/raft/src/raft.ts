@@ -4,7 +4,7 @@
  */
 import { assert, assertNever, InvariantError } from "./assert.js";
 import { Core } from "./core.js";
-import { nextDeadlineFor, onTime } from "./deadlines.js";
+import { leaveIfRemoved, nextDeadlineFor, onTime } from "./deadlines.js";
 import {
   onLeaderGone,
   onPersistedVote,
@@ -69,6 +69,8 @@ export class Raft {
     core.advanceTime(event.nowMs);
     switch (event.kind) {
       case "tick":
+        // Time acts here alone: after a stall, what waited in the sockets is heard before its lack is noticed.
+        onTime(core);
         break;
       case "received":
         onReceived(core, event.from, event.message);
@@ -100,7 +102,7 @@ export class Raft {
       default:
         assertNever(event);
     }
-    onTime(core);
+    leaveIfRemoved(core);
   }
 
   /** What the host must do next; null when there is nothing. A long apply comes in several outputs. */

@@ -139,6 +139,7 @@ export interface Proposal {
 
 /** Everything that can happen to the core. `nowMs` is monotonic, and never falls from event to event. */
 export type Event =
+  /** Due when `nextDeadlineMs()` has come, after the other events that wait. Only here time has effects. */
   | { readonly kind: "tick"; readonly nowMs: number }
   | { readonly kind: "received"; readonly nowMs: number; readonly from: NodeId; readonly message: Message }
   | { readonly kind: "propose"; readonly nowMs: number; readonly proposal: Proposal }

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Core } from "../src/core.js";
-import { onTime } from "../src/deadlines.js";
+import { leaveIfRemoved } from "../src/deadlines.js";
 import { fillAppends, maybeCommit } from "../src/replication.js";
 import type { Leader } from "../src/role.js";
 import type { Configuration, Index, Term } from "../src/index.js";
@@ -48,11 +48,11 @@ test("a leader whose removal is appended leads on without counting itself, and s
   assert.equal(core.isVoter, false);
   acknowledge(core, leader, "n2");
   assert.equal(core.commitIndex, 0, "of n2 and n3 both are needed");
-  onTime(core);
+  leaveIfRemoved(core);
   assert.equal(core.role.kind, "leader");
   acknowledge(core, leader, "n3");
   assert.equal(core.commitIndex, 2 as Index);
-  onTime(core);
+  leaveIfRemoved(core);
   assert.equal(core.roleName, "learner");
   assert.equal(core.electionDeadlineMs, Number.POSITIVE_INFINITY);
 });

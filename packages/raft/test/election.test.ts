@@ -166,12 +166,17 @@ test("check-quorum: a leader that can't hear a quorum for an election timeout st
   assert.deepEqual([solo.raft.role, solo.raft.term, solo.raft.leader], ["follower", 1, null]);
 });
 
-test("a message that came in time is seen before its lack is noticed", () => {
-  const solo = new Solo();
-  solo.receive("n2", heartbeatOf(1));
-  solo.nowMs += 5_000;
-  solo.receive("n2", heartbeatOf(1));
-  assert.equal(solo.raft.role, "follower");
+test("after a stall, what waited in the sockets is heard before its lack is noticed: only ticks act on time", () => {
+  const follower = new Solo();
+  follower.receive("n2", heartbeatOf(1)).persist();
+  follower.nowMs += 5_000;
+  follower.receive("n3", { kind: "voteAnswer", term: 1 as Term, granted: true }).receive("n2", heartbeatOf(1));
+  follower.step({ kind: "tick" });
+  assert.deepEqual([follower.raft.role, follower.raft.leader], ["follower", "n2"]);
+  const leader = new Solo().lead().accept("n2", 1).propose("x");
+  leader.nowMs += 5_000;
+  leader.propose("y").accept("n2", 2).persist().step({ kind: "tick" });
+  assert.equal(leader.raft.role, "leader");
 });
 
 test("votes and pre-votes of ids outside of the configuration are ignored", () => {

@@ -86,7 +86,8 @@ export class TestNode {
     const role = this.raft.role;
     this.raft.step(event);
     this.#check(commitIndex, role);
-    if (this.raft.role === "leader") this.#ghost.onLeading(this, this.#options.electionTimeoutMsMin);
+    if (event.kind === "tick" && this.raft.role === "leader")
+      this.#ghost.onLeading(this, this.#options.electionTimeoutMsMin);
   }
 
   /** Takes one output; false when there is none. */
