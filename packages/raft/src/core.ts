@@ -264,11 +264,14 @@ export class Core {
     if (this.log.configuration !== before) this.#onConfigurationChanged();
   }
 
-  /** A received snapshot takes the place of the log. What it holds is committed; it is applied when it is durable. */
+  /**
+   * A received snapshot takes the place of the log. What it holds is committed; it is applied when it is durable. Until then nothing of the
+   * log counts as durable: an own snapshot that is being taken of the old one must not be completed behind it.
+   */
   replaceLog(base: LogBase): void {
     if (this.appliedBase === null) this.appliedBase = this.log.baseAt(this.lastApplied);
     this.log.resetTo(base, this.commitIndex);
-    this.writes.onTruncated(indexAfter(this.commitIndex));
+    this.writes.onTruncated(indexAfter(zeroIndex));
     this.commitIndex = base.position.index;
     this.installing = base;
     this.#onConfigurationChanged();

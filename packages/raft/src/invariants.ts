@@ -77,7 +77,7 @@ function checkLogStep(before: RaftStatus, raft: Raft, after: RaftStatus): void {
   if (before.commitIndex === before.last.index && before.commitIndex >= after.logBase.index) {
     assert(isUnchanged, "committed entries stay");
   }
-  if (before.persistedIndex > after.persistedIndex) {
+  if (before.persistedIndex > after.persistedIndex && !after.isInstalling) {
     assert(
       after.persistedIndex >= before.commitIndex || before.persistedIndex <= before.commitIndex,
       "committed entries stay durable",

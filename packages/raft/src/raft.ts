@@ -172,7 +172,7 @@ export class Raft {
     return this.#core.log.last;
   }
 
-  /** The own log is durable up to here. */
+  /** The own log is durable up to here; 0 while a received snapshot has taken its place and is not durable itself. */
   get persistedIndex(): Index {
     return this.#core.writes.persistedIndex;
   }

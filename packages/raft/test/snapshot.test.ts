@@ -73,6 +73,11 @@ test("while a snapshot waits for the disk nothing is applied, and the host may s
     .clear();
   solo.receive("n2", chunkOf(baseOf(9, 1, 1234), 0, true));
   assert.deepEqual(solo.raft.baseAt(3 as Index), baseAt(3));
+  assert.equal(
+    solo.raft.persistedIndex,
+    0,
+    "so that no own snapshot of the old log is completed behind the received one",
+  );
   const next = entryOf(10, 1, 1234);
   solo.receive("n2", appendOf(1, [], [next], 10, baseOf(9, 1, 1234)));
   assert.deepEqual([solo.applied, solo.raft.commitIndex], [[], 10]);
