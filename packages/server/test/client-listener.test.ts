@@ -1,132 +1,13 @@
 import { strict as assert } from "node:assert";
 import { once } from "node:events";
-import { connect } from "node:net";
-import type { Socket } from "node:net";
 import { afterEach, describe, test } from "node:test";
 import { decodeServerFrame, encodeClientFrame, limits } from "@holdfast/wire";
-import type { ClientMessage, ServerMessage } from "@holdfast/wire";
+import type { ServerMessage } from "@holdfast/wire";
 import { WebSocket } from "ws";
-import type { ClientOptions } from "ws";
-import { createClientListener } from "../src/client-listener.js";
-import type { ClientListener, ClientListenerOptions } from "../src/client-listener.js";
-import { createSystemClock } from "../src/clock.js";
-import { createHttpHandler } from "../src/http.js";
-import type { RejectionReason } from "../src/metrics.js";
-import type { ClientConnection } from "../src/ports.js";
-import { memoryLogger, sleep, until } from "./helpers.js";
+import { sleep, until } from "./helpers.js";
+import { closing, endAll, hello, join, leaderMessage, rawSocket, start } from "./listener-harness.js";
 
-interface Recorded {
-  readonly listener: ClientListener;
-  readonly url: string;
-  readonly port: number;
-  readonly opened: ClientConnection[];
-  readonly closed: ClientConnection[];
-  readonly messages: { readonly connection: ClientConnection; readonly message: ClientMessage }[];
-  readonly rejected: RejectionReason[];
-  readonly log: ReturnType<typeof memoryLogger>;
-}
-
-const listeners: ClientListener[] = [];
-const sockets: WebSocket[] = [];
-
-afterEach(async () => {
-  for (const socket of sockets.splice(0)) socket.terminate();
-  await Promise.all(listeners.splice(0).map((listener) => listener.close()));
-});
-
-async function start(changes: Partial<ClientListenerOptions> = {}, isOpen = true): Promise<Recorded> {
-  const log = memoryLogger();
-  const rejected: RejectionReason[] = [];
-  const http = { origins: ["https://tool.example"], hosts: ["locks.example"], isLoopbackOnly: true };
-  const options: ClientListenerOptions = {
-    listen: { host: "127.0.0.1", port: 0 },
-    http,
-    connectionsMax: 100,
-    pendingUpgradesMax: 50,
-    bufferedBytesSlow: limits.clientBufferedBytesSlow,
-    bufferedBytesMax: limits.clientBufferedBytesMax,
-    headMs: 5_000,
-    helloMs: 5_000,
-    pingMs: 5_000,
-    ...changes,
-  };
-  const handleRequest = createHttpHandler(http, {
-    health: () => ({ isLive: true, isReady: true, problem: null }),
-    status: () => null,
-    metrics: () => Promise.resolve({ contentType: "text/plain", text: "" }),
-  });
-  const listener = createClientListener(options, {
-    clock: createSystemClock(),
-    logger: log,
-    handleRequest,
-    onRejected: (reason) => rejected.push(reason),
-  });
-  listeners.push(listener);
-  const port = await listener.start();
-  const recorded: Recorded = {
-    listener,
-    url: `ws://127.0.0.1:${port}/`,
-    port,
-    opened: [],
-    closed: [],
-    messages: [],
-    rejected,
-    log,
-  };
-  if (isOpen) {
-    listener.open({
-      onOpened: (connection) => recorded.opened.push(connection),
-      onClosed: (connection) => recorded.closed.push(connection),
-      onMessages: (connection, messages) => {
-        for (const message of messages) recorded.messages.push({ connection, message });
-      },
-    });
-  }
-  return recorded;
-}
-
-const hello: ClientMessage = { kind: "hello", protocol: 1, features: [], clusterId: null, seenIndex: 0, info: "test" };
-
-async function join(url: string, options: ClientOptions = {}): Promise<WebSocket> {
-  const socket = new WebSocket(url, { perMessageDeflate: false, ...options });
-  sockets.push(socket);
-  socket.on("error", () => undefined);
-  socket.on("close", (code, reason) => ends.set(socket, { code, reason: reason.toString() }));
-  await once(socket, "open");
-  return socket;
-}
-
-const ends = new WeakMap<WebSocket, { code: number; reason: string }>();
-
-/** Resolves with the close code and reason, also of a socket that is closed already. */
-async function closing(socket: WebSocket): Promise<{ code: number; reason: string } | undefined> {
-  await until(() => ends.has(socket), "the socket is closed");
-  return ends.get(socket);
-}
-
-async function rawSocket(port: number): Promise<Socket> {
-  const socket = connect(port, "127.0.0.1");
-  socket.on("error", () => undefined);
-  await once(socket, "connect");
-  return socket;
-}
-
-/** Resolves when a ping is answered or the socket is closed. */
-function answerOf(socket: WebSocket): Promise<void> {
-  return new Promise((resolve) => {
-    const onAnswer = (): void => {
-      socket.off("pong", onAnswer);
-      socket.off("close", onAnswer);
-      resolve();
-    };
-    socket.on("pong", onAnswer);
-    socket.on("close", onAnswer);
-  });
-}
-
-function leaderMessage(n: number, bytes = 0): ServerMessage {
-  return { kind: "leader", leader: { id: `n${n}`, client: `${"x".repeat(Math.min(bytes, 200))}:1` } };
-}
+afterEach(endAll);
 
 describe("the client port", () => {
   test("hands decoded messages on, with their connection, in order", async () => {
@@ -298,50 +179,6 @@ describe("the client port", () => {
     const giant = await join(url);
     giant.send(new Uint8Array(limits.clientFrameBytesMax + 1));
     assert.equal((await closing(giant))?.code, 1009);
-  });
-
-  test("1,000 random and 1,000 mutated frames: no crash, and each is refused or well formed", async () => {
-    const { url, messages, opened, closed } = await start({ connectionsMax: 10_000 });
-    let state = 12_345;
-    const random = (below: number): number => {
-      state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0;
-      return Math.floor((state / 2 ** 32) * below);
-    };
-    const good = [
-      encodeClientFrame([hello]),
-      encodeClientFrame([
-        { kind: "keepalive", session: 7, number: 3 },
-        { kind: "resume", session: 7, key: "0".repeat(32) },
-      ]),
-      encodeClientFrame([{ kind: "query", id: 1, query: { kind: "list", prefix: "a", after: "", limit: 10 } }]),
-    ];
-    const frames: Uint8Array[] = [];
-    for (let n = 0; n < 1_000; n += 1) frames.push(Uint8Array.from({ length: random(200) }, () => random(256)));
-    for (let n = 0; n < 1_000; n += 1) {
-      const bytes = Uint8Array.from(good[n % good.length] as Uint8Array);
-      for (let flips = 0; flips <= random(3); flips += 1) bytes[random(bytes.length)] = random(256);
-      frames.push(random(4) === 0 ? bytes.subarray(0, random(bytes.length)) : bytes);
-    }
-    let refused = 0;
-    let socket = await join(url);
-    for (const frame of frames) {
-      if (socket.readyState !== WebSocket.OPEN) {
-        refused += 1;
-        socket = await join(url);
-      }
-      socket.send(frame, () => undefined);
-      // Refused, or taken: a ping behind it tells when it has been looked at.
-      socket.ping(undefined, undefined, () => undefined);
-      await answerOf(socket);
-    }
-    assert.ok(refused > 500, `${refused} were refused`);
-    for (const { message } of messages) assert.match(message.kind, /^[a-zA-Z]+$/);
-    socket.terminate();
-    await until(() => closed.length === opened.length, "every connection is accounted for");
-    const after = await join(url);
-    after.send(encodeClientFrame([hello]));
-    const before = messages.length;
-    await until(() => messages.length === before + 1, "and the port still works");
   });
 
   test("a reader that stops is marked, then cut off, while others go on", async () => {
