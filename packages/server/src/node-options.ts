@@ -4,6 +4,8 @@ import type { NodeHostOptions } from "./node-host-types.js";
 
 /** One synced batch: large enough to share a slow disk's sync among many, small enough to be written in some milliseconds. */
 const writeBytesMax = 4 * 1024 * 1024;
+/** Of a snapshot: a million locks at less than 10 ms a turn. */
+const recordsPerPiece = 1_000;
 
 export function nodeHostOptionsFor(
   config: Config,
@@ -30,7 +32,7 @@ export function nodeHostOptionsFor(
       },
     },
     gateway: { nodeId, version, ttlMsMin: timing.ttlMsMin, ttlMsMax: timing.ttlMsMax, sessionsMax: limits.sessionsMax },
-    snapshots: { snapshotEntries: limits.snapshotEntries, snapshotBytes: limits.snapshotBytes },
+    snapshots: { snapshotEntries: limits.snapshotEntries, snapshotBytes: limits.snapshotBytes, recordsPerPiece },
     writeBytesMax,
   };
 }

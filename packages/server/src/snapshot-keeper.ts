@@ -11,10 +11,9 @@ export interface SnapshotOptions {
   /** A snapshot is begun after this many applied entries, or this many bytes of payload, since the last. */
   readonly snapshotEntries: number;
   readonly snapshotBytes: number;
+  /** Bounds the work of one turn. */
+  readonly recordsPerPiece: number;
 }
-
-/** Records in a piece: bounds the work of one turn (a million locks at 10 ms a turn). */
-const recordsPerPiece = 1_000;
 
 interface Taking {
   readonly base: LogBase;
@@ -46,12 +45,21 @@ export class SnapshotKeeper {
   }
 
   get isDue(): boolean {
-    return this.taking === null && (this.entries >= this.options.snapshotEntries || this.bytes >= this.options.snapshotBytes);
+    return (
+      this.taking === null && (this.entries >= this.options.snapshotEntries || this.bytes >= this.options.snapshotBytes)
+    );
   }
 
   begin(machine: LockMachine, base: LogBase): void {
     const cursor = machine.beginSnapshot();
-    this.taking = { base, cursor, piece: cursor.next(recordsPerPiece) ?? [], following: undefined, chunk: 0, isWriting: false };
+    this.taking = {
+      base,
+      cursor,
+      piece: cursor.next(this.options.recordsPerPiece) ?? [],
+      following: undefined,
+      chunk: 0,
+      isWriting: false,
+    };
     this.entries = 0;
     this.bytes = 0;
   }
@@ -60,7 +68,7 @@ export class SnapshotKeeper {
   next(persistedIndex: Index): IncomingChunk | null {
     const { taking } = this;
     if (taking === null || taking.isWriting) return null;
-    if (taking.following === undefined) taking.following = taking.cursor.next(recordsPerPiece);
+    if (taking.following === undefined) taking.following = taking.cursor.next(this.options.recordsPerPiece);
     const { base, chunk, piece, following } = taking;
     const done = following === null;
     if (done && persistedIndex < base.position.index) return null;

@@ -43,7 +43,8 @@ export class LeaseBench {
   apply(command: Command): void {
     this.index += 1;
     const effects = this.machine.apply(this.index, command);
-    for (const effect of effects) if (effect.kind === "sessionEnded") this.ended.push(`${effect.session}:${effect.reason}`);
+    for (const effect of effects)
+      if (effect.kind === "sessionEnded") this.ended.push(`${effect.session}:${effect.reason}`);
     this.keeper.onEffects(effects, this.now);
   }
 

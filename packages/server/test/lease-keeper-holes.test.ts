@@ -76,10 +76,26 @@ describe("lease keeper: memory", () => {
   it("forgets the deadlines of holds that were given back and of sessions that were closed", () => {
     const bench = served();
     const session = bench.open(3_600_000);
-    const terms = { names: ["a"], mode: "exclusive", slots: 0, wait: true, lockDelayMs: 0, maxHoldMs: 604_800_000, info: "" } as const;
+    const terms = {
+      names: ["a"],
+      mode: "exclusive",
+      slots: 0,
+      wait: true,
+      lockDelayMs: 0,
+      maxHoldMs: 604_800_000,
+      info: "",
+    } as const;
     for (let request = 1; request < 100_000; request += 2) {
       bench.apply({ kind: "acquire", session, request, settled: request, seen: [], ...terms });
-      bench.apply({ kind: "release", session, request: request + 1, settled: request, seen: [], of: request, afterMs: 0 });
+      bench.apply({
+        kind: "release",
+        session,
+        request: request + 1,
+        settled: request,
+        seen: [],
+        of: request,
+        afterMs: 0,
+      });
       const other = bench.open(3_600_000);
       bench.apply({ kind: "closeSession", session: other, request: 1, settled: 1, seen: [] });
     }

@@ -1,6 +1,8 @@
 /** Time that passes only when it is told to. Events at one time run in the order of their making. */
 import type { Clock, Timer } from "../../src/ports.js";
 
+const timerMsMin = 0.1;
+
 interface Scheduled {
   readonly atMs: number;
   readonly sequence: number;
@@ -11,14 +13,13 @@ interface Scheduled {
 export class VirtualClock {
   nowMs = 1_000;
   private sequence = 0;
-  private events: Scheduled[] = [];
+  /** A binary heap, the earliest first. */
+  private readonly events: Scheduled[] = [];
 
   at(atMs: number, run: () => void): Timer {
     const event: Scheduled = { atMs: Math.max(atMs, this.nowMs), sequence: this.sequence, run, cancelled: false };
     this.sequence += 1;
-    let place = this.events.length;
-    while (place > 0 && (this.events[place - 1] as Scheduled).atMs > event.atMs) place -= 1;
-    this.events.splice(place, 0, event);
+    this.push(event);
     return {
       cancel: () => {
         event.cancelled = true;
@@ -33,12 +34,10 @@ export class VirtualClock {
   /** Runs what is due within `ms`, promises' continuations included. */
   async pass(ms: number): Promise<void> {
     const end = this.nowMs + ms;
-    for (;;) {
-      const next = this.events[0];
-      if (next === undefined || next.atMs > end) break;
-      this.events.shift();
+    for (let next = this.popDue(end); next !== undefined; next = this.popDue(end)) {
       this.nowMs = Math.max(this.nowMs, next.atMs);
-      if (!next.cancelled) next.run();
+      if (next.cancelled) continue;
+      next.run();
       for (let turn = 0; turn < 4; turn += 1) await Promise.resolve();
     }
     this.nowMs = end;
@@ -52,35 +51,86 @@ export class VirtualClock {
       await this.pass(1);
     }
   }
+
+  private push(event: Scheduled): void {
+    const { events } = this;
+    let at = events.length;
+    events.push(event);
+    while (at > 0) {
+      const parent = (at - 1) >> 1;
+      if (!isBefore(event, events[parent] as Scheduled)) break;
+      events[at] = events[parent] as Scheduled;
+      at = parent;
+    }
+    events[at] = event;
+  }
+
+  private popDue(end: number): Scheduled | undefined {
+    const { events } = this;
+    const first = events[0];
+    if (first === undefined || first.atMs > end) return undefined;
+    const last = events.pop() as Scheduled;
+    if (events.length > 0) this.sink(last);
+    return first;
+  }
+
+  private sink(event: Scheduled): void {
+    const { events } = this;
+    let at = 0;
+    for (;;) {
+      let child = 2 * at + 1;
+      if (child >= events.length) break;
+      if (child + 1 < events.length && isBefore(events[child + 1] as Scheduled, events[child] as Scheduled)) child += 1;
+      if (!isBefore(events[child] as Scheduled, event)) break;
+      events[at] = events[child] as Scheduled;
+      at = child;
+    }
+    events[at] = event;
+  }
+}
+
+function isBefore(a: Scheduled, b: Scheduled): boolean {
+  return a.atMs !== b.atMs ? a.atMs < b.atMs : a.sequence < b.sequence;
 }
 
 /** One process's view of the clock: it can be paused, and what was due meanwhile comes late and all at once, as after SIGSTOP. */
 export class ProcessClock implements Clock {
   private readonly clock: VirtualClock;
+  /** How fast its time passes: 1.001 gains a millisecond in a second. */
+  private readonly rate: number;
   private pausedUntilMs = 0;
   private isDead = false;
 
-  constructor(clock: VirtualClock) {
+  constructor(clock: VirtualClock, rate = 1) {
     this.clock = clock;
+    this.rate = rate;
   }
 
   monotonicMs(): number {
-    return this.clock.nowMs;
+    return this.clock.nowMs * this.rate;
   }
 
   wallMs(): number {
     return 1_700_000_000_000 + this.clock.nowMs;
   }
 
+  /** As in Node no timer fires in the turn that set it: whoever sets one for now, again and again, gets on all the same. */
   setTimer(delayMs: number, run: () => void): Timer {
+    return this.schedule(Math.max(timerMsMin, delayMs), run);
+  }
+
+  private schedule(delayMs: number, run: () => void): Timer {
     let timer: Timer;
     let cancelled = false;
+    const dueMs = this.monotonicMs() + delayMs;
     const fire = (): void => {
       if (this.isDead || cancelled) return;
-      if (this.clock.nowMs < this.pausedUntilMs) timer = this.clock.at(this.pausedUntilMs, fire);
+      if (this.isPaused) timer = this.clock.at(this.pausedUntilMs, fire);
+      // Rounding: a timer is never early.
+      else if (this.monotonicMs() < dueMs) timer = this.clock.after(0.001, fire);
       else run();
     };
-    timer = this.clock.after(Math.max(0, delayMs), fire);
+    timer = this.clock.after(delayMs / this.rate, fire);
     return {
       cancel: () => {
         cancelled = true;
@@ -90,12 +140,16 @@ export class ProcessClock implements Clock {
   }
 
   setImmediate(run: () => void): void {
-    this.setTimer(0, run);
+    this.schedule(0, run);
   }
 
   /** Nothing of this process runs until then. */
   pause(ms: number): void {
-    this.pausedUntilMs = this.clock.nowMs + ms;
+    this.pausedUntilMs = Math.max(this.pausedUntilMs, this.clock.nowMs + ms);
+  }
+
+  resume(): void {
+    this.pausedUntilMs = this.clock.nowMs;
   }
 
   get isPaused(): boolean {
@@ -112,6 +166,6 @@ export class ProcessClock implements Clock {
 
   /** Runs when the process can: at once, or at the end of its pause. */
   deliver(run: () => void): void {
-    this.setTimer(0, run);
+    this.schedule(0, run);
   }
 }

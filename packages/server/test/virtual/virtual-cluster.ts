@@ -1,12 +1,21 @@
 /** Real node hosts over a virtual clock, network and disk. One process each, which can be paused, cut off, killed and started again. */
 import { LockMachine, SnapshotLoader } from "@holdfast/lock";
-import type { SnapshotPiece } from "@holdfast/lock";
+import type { Effect, SnapshotPiece } from "@holdfast/lock";
 import type { Configuration, Index, LogBase, Message, NodeId, Term } from "@holdfast/raft";
-import type { ClientMessage, ServerMessage } from "@holdfast/wire";
-import { decodeClientFrame, decodePeerFrame, decodeServerFrame, decodeSnapshotPiece, encodeClientFrame } from "@holdfast/wire";
+import type { ClientMessage, PeerHello, ServerMessage } from "@holdfast/wire";
+import {
+  decodeClientFrame,
+  decodePeerFrame,
+  decodeServerFrame,
+  decodeSnapshotPiece,
+  encodeClientFrame,
+} from "@holdfast/wire";
 import { encodePeerFrame, encodeServerFrame, entryCodec } from "@holdfast/wire";
+import { durableFactsOf } from "../../src/formation.js";
 import { NodeHost } from "../../src/node-host.js";
 import type { NodeHostOptions, StopReason } from "../../src/node-host-types.js";
+import { laneFor, lanes } from "../../src/peer-lanes.js";
+import { PeerMemory } from "../../src/peer-memory.js";
 import type { ClientConnection, Logger } from "../../src/ports.js";
 import { MemoryDisk } from "./memory-disk.js";
 import { ProcessClock, VirtualClock } from "./virtual-clock.js";
@@ -33,7 +42,14 @@ export interface ClusterOptions {
   readonly nodes?: number;
   readonly seed?: number;
   readonly snapshotEntries?: number;
+  readonly recordsPerPiece?: number;
   readonly uncommittedBytesMax?: number;
+  /** How fast a node's clock runs; 1 by default. */
+  rateFor?(id: NodeId): number;
+  /** How long one message is under way; 1 ms by default. The messages of one lane keep their order. */
+  delayFor?(from: NodeId, to: NodeId): number;
+  /** What a node has just applied. */
+  onEffects?(node: VirtualNode, index: number, effects: readonly Effect[]): void;
 }
 
 export class VirtualNode {
@@ -42,6 +58,14 @@ export class VirtualNode {
   clock: ProcessClock;
   host: NodeHost | null = null;
   stopped: StopReason | null = null;
+  /** The number of its start. */
+  boot = 0;
+  /** What it knows of its peers' promises: dies with its process. */
+  memory = new PeerMemory();
+  /** Which start of each peer it has met. */
+  met = new Map<NodeId, number>();
+  /** What its directory held at its start. */
+  hello: Pick<PeerHello, "term" | "last"> = { term: null, last: null };
 
   constructor(id: NodeId, disk: MemoryDisk, clock: ProcessClock) {
     this.id = id;
@@ -58,6 +82,7 @@ export class VirtualCluster {
   readonly errors: string[] = [];
   private readonly options: ClusterOptions;
   private readonly configuration: Configuration;
+  private readonly arrivals = new Map<string, number>();
   private clientIds = 0;
 
   constructor(options: ClusterOptions = {}) {
@@ -65,7 +90,11 @@ export class VirtualCluster {
     const ids = Array.from({ length: options.nodes ?? 3 }, (_, at) => `n${at + 1}`);
     const voters = ids.map((id) => ({ id, instance: `instance-${id}`, peer: `${id}:7201`, client: `${id}:7101` }));
     this.configuration = { voters, outgoing: [], learners: [], removed: [] };
-    const base: LogBase = { position: { term: 0 as Term, index: 0 as Index }, chain: 0, configuration: this.configuration };
+    const base: LogBase = {
+      position: { term: 0 as Term, index: 0 as Index },
+      chain: 0,
+      configuration: this.configuration,
+    };
     this.nodes = ids.map((id) => new VirtualNode(id, new MemoryDisk(base), new ProcessClock(this.clock)));
     for (const node of this.nodes) this.start(node);
   }
@@ -75,41 +104,55 @@ export class VirtualCluster {
   }
 
   start(node: VirtualNode): void {
-    node.clock = new ProcessClock(this.clock);
+    node.clock = new ProcessClock(this.clock, this.options.rateFor?.(node.id) ?? 1);
     node.stopped = null;
+    node.boot += 1;
+    node.memory = new PeerMemory();
+    node.met = new Map();
     const { clock } = node;
     const seed = (this.options.seed ?? 1) * 31 + Number(node.id.slice(1)) + this.clock.nowMs;
-    const host = new NodeHost(this.hostOptions(node.id), {
+    const restored = node.disk.restored();
+    const host: NodeHost = new NodeHost(this.hostOptions(node.id), {
       clock,
       random: seededRandom(seed),
       codec: entryCodec,
       store: node.disk.open(clock),
-      restored: node.disk.restored(),
+      restored,
       machine: machineFrom(node.disk),
       links: {
-        send: (to, messages) => this.deliver(node, to, messages),
+        send: (to, messages) => this.deliver(node, host, to, messages),
         close: async () => {},
-        notePromise: () => {},
+        notePromise: (peer, promise) => node.memory.notePromise(peer, promise),
       },
       logger: { ...silent, error: (_, text) => this.errors.push(`${node.id}: ${text}`) },
-      metrics: { observeFsync() {}, noteEffects() {}, noteRole() {} },
+      metrics: {
+        observeFsync() {},
+        noteEffects: (effects) => this.options.onEffects?.(node, host.status().lastApplied, effects),
+        noteRole() {},
+      },
     });
     node.host = host;
     void host.stopped.then((reason) => {
       node.stopped = reason;
-      if (reason.kind === "internal") this.errors.push(`${node.id}: ${String((reason.error as Error)?.stack ?? reason.error)}`);
+      if (reason.kind === "internal")
+        this.errors.push(`${node.id}: ${String((reason.error as Error)?.stack ?? reason.error)}`);
     });
     host.start();
-    for (const other of this.nodes) if (other !== node) other.host?.onPeerReset(node.id);
+    const { term, last } = durableFactsOf(restored);
+    node.hello = { term, last };
+    for (const other of this.nodes) if (other !== node) this.greet(node, other);
   }
 
   /** The process dies: what was not synced is gone. With `noticed`, its peers see the closed sockets and the refused reconnect. */
-  kill(node: VirtualNode, noticed = true): void {
+  kill(node: VirtualNode, noticed = true, isWriteDone = false): void {
     node.clock.kill();
+    node.disk.crash(isWriteDone);
     node.host = null;
     if (!noticed) return;
     for (const other of this.nodes) {
-      if (other !== node && other.host !== null) other.clock.deliver(() => other.host?.onPeerGone(node.id));
+      if (other === node || other.host === null || this.isCut(node, other)) continue;
+      const { host } = other;
+      other.clock.deliver(() => host.onPeerGone(node.id));
     }
   }
 
@@ -124,7 +167,13 @@ export class VirtualCluster {
 
   heal(): void {
     this.cuts.clear();
-    for (const node of this.nodes) for (const other of this.nodes) if (node !== other) node.host?.onPeerReset(other.id);
+    this.relink();
+  }
+
+  /** All links that are not cut are made anew. */
+  relink(): void {
+    for (const [at, node] of this.nodes.entries())
+      for (const other of this.nodes.slice(at + 1)) this.greet(node, other);
   }
 
   /** Those that run and say they lead. */
@@ -137,7 +186,9 @@ export class VirtualCluster {
       const running = this.nodes.filter((node) => node.host !== null && !node.clock.isPaused);
       return this.leaders().find((leader) => {
         const state = leader.host?.status();
-        const followers = running.filter((node) => node.host?.status().leader === leader.id && node.host.status().term === state?.term);
+        const followers = running.filter(
+          (node) => node.host?.status().leader === leader.id && node.host.status().term === state?.term,
+        );
         return state !== undefined && state.commitIndex > 0 && followers.length > this.nodes.length / 2;
       });
     };
@@ -161,20 +212,67 @@ export class VirtualCluster {
     return client;
   }
 
-  private deliver(from: VirtualNode, to: NodeId, messages: readonly Message[]): void {
-    if (this.cuts.has(`${from.id}>${to}`)) return;
-    // Through the real codec: what can't be encoded can't be sent.
-    const bytes = encodePeerFrame({ kind: "raft", messages });
-    this.clock.after(networkMs, () => {
-      if (this.cuts.has(`${from.id}>${to}`)) return;
-      const node = this.node(to);
-      const frame = decodePeerFrame(bytes);
-      if (frame.kind !== "raft") throw new Error("not a raft frame");
-      const { host } = node;
-      node.clock.deliver(() => {
-        if (node.host === host) host?.onMessages(from.id, frame.messages);
+  private isCut(a: VirtualNode, b: VirtualNode): boolean {
+    return this.cuts.has(`${a.id}>${b.id}`) || this.cuts.has(`${b.id}>${a.id}`);
+  }
+
+  /** New links between two running nodes, hello and all. Nobody here has an old copy of anything: who says so is wrong. */
+  private greet(a: VirtualNode, b: VirtualNode): void {
+    if (a.host === null || b.host === null || this.isCut(a, b)) return;
+    for (const [judge, other] of [
+      [a, b],
+      [b, a],
+    ] as const) {
+      this.judgeHello(judge, other);
+      const { host } = judge;
+      judge.clock.deliver(() => host?.onPeerReset(other.id));
+    }
+  }
+
+  private judgeHello(judge: VirtualNode, other: VirtualNode): void {
+    const hello = this.helloOf(other, judge.id);
+    const problem = judge.memory.problemWith(hello, processOf(other));
+    if (problem !== null) this.errors.push(`${judge.id} takes ${other.id} for an old copy: ${problem}`);
+    judge.memory.noteHello(hello, processOf(other));
+    judge.met.set(other.id, other.boot);
+  }
+
+  private helloOf(node: VirtualNode, to: NodeId): PeerHello {
+    const { id, boot, hello } = node;
+    const own = { from: id, to, instance: `instance-${id}`, clusterId: "c".repeat(32), boot, ...hello };
+    return { kind: "hello", protocol: 1, cluster: "virtual", ...own };
+  }
+
+  /** Each lane of a link keeps its order; what comes late from an earlier process is dropped, as its sockets are. */
+  private deliver(from: VirtualNode, sender: NodeHost, to: NodeId, messages: readonly Message[]): void {
+    if (from.host !== sender || this.cuts.has(`${from.id}>${to}`)) return;
+    const { boot } = from;
+    for (const lane of lanes) {
+      const own = messages.filter((message) => laneFor(message) === lane);
+      if (own.length === 0) continue;
+      const way = `${from.id}>${to}/${lane}`;
+      const atMs = Math.max(
+        this.arrivals.get(way) ?? 0,
+        this.clock.nowMs + (this.options.delayFor?.(from.id, to) ?? networkMs),
+      );
+      this.arrivals.set(way, atMs);
+      // Through the real codec: what can't be encoded can't be sent.
+      const bytes = encodePeerFrame({ kind: "raft", messages: own });
+      this.clock.at(atMs, () => {
+        if (this.cuts.has(`${from.id}>${to}`)) return;
+        const node = this.node(to);
+        const frame = decodePeerFrame(bytes);
+        if (frame.kind !== "raft") throw new Error("not a raft frame");
+        const { host } = node;
+        node.clock.deliver(() => {
+          if (node.host !== host || host === null || from.boot !== boot) return;
+          // A link begins with a hello, whenever it was that it got through.
+          if (node.met.get(from.id) !== boot) this.judgeHello(node, from);
+          for (const message of frame.messages) node.memory.noteMessage(from.id, message);
+          host.onMessages(from.id, frame.messages);
+        });
       });
-    });
+    }
   }
 
   private hostOptions(id: NodeId): NodeHostOptions {
@@ -196,10 +294,18 @@ export class VirtualCluster {
         },
       },
       gateway: { nodeId: id, version: "0", ttlMsMin: 2_000, ttlMsMax: 3_600_000, sessionsMax: 10_000 },
-      snapshots: { snapshotEntries: this.options.snapshotEntries ?? 100_000, snapshotBytes: 1 << 26 },
+      snapshots: {
+        snapshotEntries: this.options.snapshotEntries ?? 100_000,
+        snapshotBytes: 1 << 26,
+        recordsPerPiece: this.options.recordsPerPiece ?? 1_000,
+      },
       writeBytesMax: 1 << 20,
     };
   }
+}
+
+function processOf(node: VirtualNode): string {
+  return `${node.id} ${node.boot}`;
 }
 
 function machineFrom(disk: MemoryDisk): LockMachine {
