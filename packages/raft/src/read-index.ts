@@ -69,5 +69,6 @@ function maybeFinishRound(core: Core, leader: Leader): void {
   if (quorumValueFor(core.sets, core.roundFor) < inFlight.round) return;
   rounds.inFlight = null;
   for (const id of inFlight.ids) core.outbox.confirm(id, inFlight.index);
-  if (transfer?.phase === "ending" && transfer.endRound <= inFlight.round) leader.transfer = null;
+  // No round but the one that its end began can have been in flight: the transfer's start gave up all others.
+  if (transfer?.phase === "ending") leader.transfer = null;
 }

@@ -37,14 +37,13 @@ interface Rounds {
 }
 
 /**
- * catchingUp: the target lacks entries. told: it was sent timeoutNow. ending: its time is over; nothing is accepted or confirmed before
- * the quorum round `endRound` shows that it did not win.
+ * catchingUp: the target lacks entries. told: it was sent timeoutNow. ending: its time is over; nothing is accepted or confirmed before a
+ * quorum round that began then shows that it did not win.
  */
 interface Transfer {
   readonly target: NodeId;
   readonly deadlineMs: number;
   phase: "catchingUp" | "told" | "ending";
-  endRound: number;
 }
 
 export interface Leader {

@@ -19,7 +19,6 @@ export function onTransfer(core: Core, to: NodeId | null): void {
     target: target.id,
     deadlineMs: core.nowMs + core.options.electionTimeoutMsMin,
     phase: "catchingUp",
-    endRound: 0,
   };
 }
 
@@ -42,7 +41,6 @@ export function endTransfer(core: Core, leader: Leader): void {
   const { transfer } = leader;
   if (transfer === null) return;
   transfer.phase = "ending";
-  transfer.endRound = leader.rounds.round + 1;
   beginRound(core, leader);
 }
 

@@ -210,9 +210,13 @@ test("a learner never campaigns, but votes when it is asked", () => {
   assert.equal(solo.raft.nextDeadlineMs(), Number.POSITIVE_INFINITY);
   solo.pass(10_000);
   assert.equal(solo.raft.role, "learner");
-  solo.receive("n1", { kind: "timeoutNow", term: 0 as Term });
+  solo
+    .receive("n1", heartbeatOf(1))
+    .receive("n1", { kind: "timeoutNow", term: 1 as Term })
+    .persist();
   assert.equal(solo.raft.role, "learner");
-  assert.equal(solo.receive("n1", voteOf(1, "0/0")).persist().sentOf("voteAnswer")[0]?.message.granted, true);
+  solo.pass(500);
+  assert.equal(solo.receive("n1", voteOf(2, "0/0")).persist().sentOf("voteAnswer")[0]?.message.granted, true);
 });
 
 test("an answer to a heartbeat of an old term tells the deposed leader, without waiting for the disk", () => {

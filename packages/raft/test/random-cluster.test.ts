@@ -19,8 +19,8 @@ test(`random clusters keep every promise under faults and make progress after th
   }
   // A run in which nothing happens proves nothing.
   const seeds = last - first + 1;
-  assert.ok(total.terms > 2 * seeds, `${total.terms} leaders`);
-  assert.ok(total.committed > 10 * seeds, `${total.committed} entries`);
+  assert.ok(total.terms > 1.5 * seeds, `${total.terms} leaders`);
+  assert.ok(total.committed > 5 * seeds, `${total.committed} entries`);
   assert.ok(total.crashes > seeds / 2, `${total.crashes} crashes`);
   assert.ok(total.installs > seeds / 10, `${total.installs} snapshots installed`);
   assert.ok(total.confirmed > seeds, `${total.confirmed} confirmed rounds`);

@@ -108,6 +108,14 @@ test("who is told to take over asks for votes at once, without a pre-vote, and s
   );
 });
 
+test("a node whose disk write is overdue doesn't take over", () => {
+  const solo = new Solo();
+  solo.receive("n2", heartbeatOf(1));
+  solo.nowMs += 1_000;
+  solo.receive("n2", { kind: "timeoutNow", term: 1 as Term });
+  assert.equal(solo.raft.role, "follower");
+});
+
 test("a late timeoutNow, or one that is not the leader's, is ignored", () => {
   const solo = new Solo();
   solo.receive("n2", heartbeatOf(2)).persist();

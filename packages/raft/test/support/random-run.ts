@@ -45,11 +45,15 @@ export class RandomRun {
     const random = new SeededRandom(seed ^ 0x5bd1e995);
     this.#random = random;
     const ids = ["n1", "n2", "n3", "n4", "n5"].slice(0, random.pick([3, 3, 5]));
+    const isJoint = ids.length === 5 && random.chance(30);
     const learners = random.chance(20) ? ["n6"] : [];
     this.#firstIndex = random.pick([1, 1, 1_000]);
     this.#cluster = new Cluster({
       ids: [...ids, ...learners],
-      configuration: configurationOf(ids, [], learners),
+      // Sometimes in the middle of a change: n1 to n3 come in, n3 to n5 go out.
+      configuration: isJoint
+        ? configurationOf(ids.slice(0, 3), ids.slice(2), learners)
+        : configurationOf(ids, [], learners),
       seed,
       electionTimeoutMsMin,
       heartbeatMs: 20,
