@@ -4,31 +4,26 @@
  */
 import type { Command, Effect } from "@holdfast/lock";
 import { Raft } from "@holdfast/raft";
-import type { Entry, Event, Index, Message, NodeId, Outbound, Output, Position, Proposal, RoleChange } from "@holdfast/raft";
+import type { Entry, Index, Message, NodeId, Outbound, Output, Position, Proposal, RoleChange } from "@holdfast/raft";
 import { encodeCommand } from "@holdfast/wire";
-import type { ClientMessage, NodeAddress, NodeStatus, Refusal } from "@holdfast/wire";
+import type { NodeAddress, NodeStatus, Refusal } from "@holdfast/wire";
 import { Applier } from "./applier.js";
 import { ClientGateway } from "./client-gateway.js";
 import type { GatewayHost } from "./gateway-host.js";
 import { LeaseKeeper } from "./lease-keeper.js";
 import type { NodeHostOptions, NodeHostParts, StopReason } from "./node-host-types.js";
 import { Persister } from "./persister.js";
-import type { ClientConnection, PeerEvents } from "./ports.js";
+import type { PeerEvents } from "./ports.js";
 import { QuorumRounds } from "./quorum-rounds.js";
 import { SnapshotKeeper } from "./snapshot-keeper.js";
 import { Transfers } from "./transfers.js";
+import { TurnQueue } from "./turn-queue.js";
+import type { ClientFrame, NodeEvent } from "./turn-queue.js";
 import { TurnTimer } from "./turn-timer.js";
 
-/** What waits for the next turn. */
-type Queued =
-  | { readonly kind: "peer"; readonly from: NodeId; readonly messages: readonly Message[] }
-  | { readonly kind: "client"; readonly connection: ClientConnection; readonly messages: readonly ClientMessage[] }
-  | { readonly kind: "persisted"; readonly number: number }
-  | { readonly kind: "peerGone" | "peerReset"; readonly peer: NodeId }
-  | { readonly kind: "step"; readonly event: (nowMs: number) => Event };
-
-/** Frames handled in one turn: bounds its time, so that timers and heartbeats get theirs. */
+/** Clients' frames handled in one turn, and its time: timers, sockets and heartbeats get theirs in between. */
 const framesPerTurnMax = 1_024;
+const turnMsMax = 10;
 
 export class NodeHost implements PeerEvents {
   readonly gateway: ClientGateway;
@@ -43,7 +38,7 @@ export class NodeHost implements PeerEvents {
   private readonly snapshots: SnapshotKeeper;
   private readonly rounds: QuorumRounds = new QuorumRounds();
   private readonly startedAtMs: number;
-  private queue: Queued[] = [];
+  private readonly queue: TurnQueue = new TurnQueue();
   private isScheduled = false;
   private isInTurn = false;
   private isStopped = false;
@@ -73,6 +68,8 @@ export class NodeHost implements PeerEvents {
     });
     this.persister = new Persister({ writeBytesMax: options.writeBytesMax }, parts.store, parts.clock, {
       onPersisted: (number, send) => {
+        // After a broken invariant nothing may leave the node, whatever became durable before it.
+        if (this.isStopped) return;
         this.sendToPeers(send);
         this.enqueue({ kind: "persisted", number });
       },
@@ -151,7 +148,8 @@ export class NodeHost implements PeerEvents {
     const { raft, applier } = this;
     if (raft.leader === null) return { isLive: true, isReady: false, problem: "no leader is known" };
     const behind = raft.commitIndex - applier.lastApplied;
-    if (behind > 10_000) return { isLive: true, isReady: false, problem: `${behind} committed entries are not applied yet` };
+    if (behind > 10_000)
+      return { isLive: true, isReady: false, problem: `${behind} committed entries are not applied yet` };
     return { isLive: true, isReady: true, problem: null };
   }
 
@@ -159,9 +157,11 @@ export class NodeHost implements PeerEvents {
   async transferAndStop(): Promise<void> {
     const untilMs = 2 * this.options.raft.electionTimeoutMsMin;
     if (this.raft.role === "leader" && this.raft.configuration.voters.length > 1) {
-      await new Promise<void>((resolve) => {
+      const transferred = new Promise<void>((resolve) => {
         this.beginTransfer(null, untilMs, () => resolve());
       });
+      // A disk that fails meanwhile ends all turns, and the transfer with them.
+      await Promise.race([transferred, this.stopped]);
     }
     await this.persister.whenIdle();
     this.stop({ kind: "asked" });
@@ -169,9 +169,15 @@ export class NodeHost implements PeerEvents {
 
   // The turn.
 
-  private enqueue(item: Queued): void {
+  private enqueue(event: NodeEvent): void {
     if (this.isStopped) return;
-    this.queue.push(item);
+    this.queue.push(event);
+    this.schedule();
+  }
+
+  private enqueueFrame(frame: ClientFrame): void {
+    if (this.isStopped) return;
+    this.queue.pushFrame(frame);
     this.schedule();
   }
 
@@ -197,7 +203,10 @@ export class NodeHost implements PeerEvents {
       this.isInTurn = false;
     }
     if (this.isStopped) return;
-    if (this.queue.length > 0 || this.raft.hasOutput()) this.schedule();
+    // A turn may be the stall itself: the timer that it has held up is about to be set anew.
+    this.nowMs = this.parts.clock.monotonicMs();
+    this.noteStall();
+    if (!this.queue.isEmpty || this.raft.hasOutput()) this.schedule();
     this.armTimer();
   }
 
@@ -205,11 +214,12 @@ export class NodeHost implements PeerEvents {
     this.nowMs = this.parts.clock.monotonicMs();
     this.noteStall();
     const isTimerDue = this.timer.takeDue();
-    this.handleQueue();
+    for (const event of this.queue.takeEvents()) this.handleEvent(event);
+    this.handleFrames();
     if (this.nowMs >= this.raft.nextDeadlineMs()) this.raft.step({ kind: "tick", nowMs: this.nowMs });
     if (isTimerDue || this.keeper.nextDeadlineMs() === 0) {
       // All sockets were read once since the timer fired; nothing is decided while a keepalive may wait in the queue.
-      if (this.queue.length === 0) this.keeper.decide(this.nowMs);
+      if (this.queue.isEmpty) this.keeper.decide(this.nowMs);
       else this.timer.putBack();
     }
     this.advance();
@@ -217,38 +227,46 @@ export class NodeHost implements PeerEvents {
     this.advanceSnapshot();
   }
 
-  private handleQueue(): void {
-    const batch = this.queue.length <= framesPerTurnMax ? this.queue : this.queue.slice(0, framesPerTurnMax);
-    this.queue = this.queue.length <= framesPerTurnMax ? [] : this.queue.slice(framesPerTurnMax);
+  private handleEvent(event: NodeEvent): void {
     const { nowMs, raft } = this;
-    for (const item of batch) {
-      switch (item.kind) {
-        case "peer":
-          for (const message of item.messages) {
-            raft.step({ kind: "received", nowMs, from: item.from, message });
-            this.notePromise(item.from, message);
-          }
-          break;
-        case "client":
-          for (const message of item.messages) this.gateway.handle(item.connection, message);
-          break;
-        case "persisted":
-          raft.step({ kind: "persisted", nowMs, number: item.number });
-          break;
-        case "peerGone":
-        case "peerReset":
-          raft.step({ kind: item.kind, nowMs, peer: item.peer });
-          break;
-        case "step":
-          raft.step(item.event(nowMs));
-          break;
-        default:
-          assertNever(item);
-      }
+    switch (event.kind) {
+      case "peer":
+        for (const message of event.messages) {
+          raft.step({ kind: "received", nowMs, from: event.from, message });
+          this.notePromise(event.from, message);
+        }
+        return;
+      case "persisted":
+        raft.step({ kind: "persisted", nowMs, number: event.number });
+        return;
+      case "peerGone":
+      case "peerReset":
+        raft.step({ kind: event.kind, nowMs, peer: event.peer });
+        return;
+      case "step":
+        raft.step(event.event(nowMs));
+        return;
+      default:
+        assertNever(event);
     }
   }
 
-  /** Outputs and what follows from them: applied entries answer rounds, answers propose renewals, and so on until all is quiet. */
+  private handleFrames(): void {
+    for (let count = 0; count < framesPerTurnMax && !this.isTurnLong; count += 1) {
+      const frame = this.queue.takeFrame();
+      if (frame === undefined) return;
+      for (const message of frame.messages) this.gateway.handle(frame.connection, message);
+    }
+  }
+
+  private get isTurnLong(): boolean {
+    return this.parts.clock.monotonicMs() - this.nowMs > turnMsMax;
+  }
+
+  /**
+   * Outputs and what follows from them: applied entries answer rounds, answers propose renewals, and so on until all is quiet. A backlog of
+   * committed entries comes in many outputs; those that make the turn too long are left to the next one.
+   */
   private advance(): void {
     for (let rounds = 0; rounds < 64; rounds += 1) {
       this.keeper.flush();
@@ -257,6 +275,7 @@ export class NodeHost implements PeerEvents {
       const output = this.raft.takeOutput();
       if (output === null) return;
       this.handleOutput(output);
+      if (this.isTurnLong && this.raft.hasOutput()) return;
     }
   }
 
@@ -313,7 +332,12 @@ export class NodeHost implements PeerEvents {
 
   // Proposals and their fate.
 
-  private propose(payload: Uint8Array, reserved: boolean, decidedInTerm: Proposal["decidedInTerm"], onRefused: (refusal: Refusal) => void): void {
+  private propose(
+    payload: Uint8Array,
+    reserved: boolean,
+    decidedInTerm: Proposal["decidedInTerm"],
+    onRefused: (refusal: Refusal) => void,
+  ): void {
     this.proposalId += 1;
     const id = this.proposalId;
     this.refusals.set(id, onRefused);
@@ -371,19 +395,25 @@ export class NodeHost implements PeerEvents {
 
   private readSnapshot(to: NodeId, base: Output["snapshotReads"][number]["base"], chunk: number): void {
     const { store } = this.parts;
-    const chunks = store.snapshot?.chunks ?? 0;
-    const done = chunk === chunks - 1;
-    store.readChunk(base.position.index, chunk).then(
+    const newest = store.snapshot;
+    // How many chunks an older one has is not known any more: it counts as gone, though it may still be there for a moment.
+    const isNewest = newest !== null && newest.base.position.index === base.position.index;
+    const done = isNewest && chunk === newest.chunks - 1;
+    (isNewest ? store.readChunk(base.position.index, chunk) : Promise.resolve(null)).then(
       (bytes) =>
-        this.enqueue({ kind: "step", event: (nowMs) => ({ kind: "snapshotRead", nowMs, to, base, chunk, bytes, done }) }),
+        this.enqueue({
+          kind: "step",
+          event: (nowMs) => ({ kind: "snapshotRead", nowMs, to, base, chunk, bytes, done }),
+        }),
       (error: unknown) => this.stop({ kind: "storage", error }),
     );
   }
 
   // Small look-ups.
 
+  /** Only the leader that it was sent to has the very entries that it speaks of; in any other log others may stand there. */
   private notePromise(from: NodeId, message: Message): void {
-    if (message.kind !== "appendAccepted") return;
+    if (message.kind !== "appendAccepted" || message.term !== this.raft.term || !this.isLeader()) return;
     const term = this.raft.termAt(message.matchIndex);
     if (term === null) return;
     this.parts.links.notePromise(from, { term: message.term, last: { term, index: message.matchIndex } });
@@ -427,7 +457,7 @@ export class NodeHost implements PeerEvents {
       gather: (onReady, onFailed) => host.rounds.gather(onReady, onFailed),
       keepalive: (session, number) => host.keeper.onKeepalive(session, number, host.nowMs),
       transfer: (to, onEnded) => host.beginTransfer(to, 2 * host.options.raft.electionTimeoutMsMin, onEnded),
-      enqueue: (connection, messages) => host.enqueue({ kind: "client", connection, messages }),
+      enqueue: (connection, messages) => host.enqueueFrame({ connection, messages }),
     };
   }
 

@@ -101,28 +101,36 @@ export class SnapshotReceiver {
   private base: LogBase | null = null;
   private expected = 0;
   private loader: SnapshotLoader | null = null;
+  private machine: LockMachine | null = null;
 
-  /** Chunks come in order; one that came before is passed over, chunk 0 begins anew. */
+  /**
+   * Chunks come in order; one that came before is passed over, chunk 0 begins anew. Throws on what can't be loaded, and with the last one
+   * on what isn't whole: before that chunk is handed to the disk, where it would take the place of the log.
+   */
   push(chunk: IncomingChunk): void {
     if (chunk.chunk === 0) {
       this.base = chunk.base;
       this.expected = 0;
       this.loader = new SnapshotLoader();
+      this.machine = null;
     }
     if (this.loader === null || this.base === null || !isSameBase(this.base, chunk.base)) return;
     if (chunk.chunk !== this.expected) return;
     // The loader checks the shape of every record.
     this.loader.push(decodeSnapshotPiece(chunk.bytes) as SnapshotPiece);
     this.expected += 1;
+    if (!chunk.done) return;
+    this.machine = this.loader.finish();
+    this.loader = null;
   }
 
   /** The machine as of `base`, whose last chunk has been pushed. */
   finish(base: LogBase): LockMachine {
-    if (this.loader === null || this.base === null || !isSameBase(this.base, base)) {
+    const { machine } = this;
+    if (machine === null || this.base === null || !isSameBase(this.base, base)) {
       throw new Error(`the snapshot at index ${base.position.index} is to be installed, but was not received`);
     }
-    const machine = this.loader.finish();
-    this.loader = null;
+    this.machine = null;
     this.base = null;
     return machine;
   }

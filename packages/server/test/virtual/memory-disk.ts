@@ -21,6 +21,8 @@ export class MemoryDisk {
   /** What a sync and a read take; may change at any time. */
   syncMs: () => number = () => 1;
   readMs: () => number = () => 0;
+  /** Writes are refused from now on. */
+  fails = false;
   writes = 0;
 
   constructor(base: LogBase) {
@@ -58,9 +60,10 @@ export class MemoryDisk {
       write(write: StoreWrite): Promise<void> {
         if (disk.pending !== null) throw new Error("two writes in flight");
         disk.pending = write;
-        return new Promise((resolve) => {
+        return new Promise((resolve, reject) => {
           clock.setTimer(disk.syncMs(), () => {
             disk.pending = null;
+            if (disk.fails) return reject(new Error("EIO"));
             disk.apply(write);
             resolve();
           });

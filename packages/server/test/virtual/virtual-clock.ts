@@ -40,7 +40,7 @@ export class VirtualClock {
       next.run();
       for (let turn = 0; turn < 4; turn += 1) await Promise.resolve();
     }
-    this.nowMs = end;
+    this.nowMs = Math.max(this.nowMs, end);
   }
 
   /** Passes time until `condition` holds. */

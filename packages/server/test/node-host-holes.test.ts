@@ -1,0 +1,251 @@
+/** Schedules that the node host once did not survive. */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import type { Command } from "@holdfast/lock";
+import type { Message } from "@holdfast/raft";
+import { encodeCommand } from "@holdfast/wire";
+import { electionTimeoutMs, VirtualCluster } from "./virtual/virtual-cluster.js";
+import type { VirtualClient, VirtualNode } from "./virtual/virtual-cluster.js";
+
+const key = (at: number): string => at.toString(16).padStart(32, "0");
+
+function command(client: VirtualClient, value: Command): void {
+  client.sendAll({ kind: "command", payload: encodeCommand(value) });
+}
+
+async function open(client: VirtualClient, at: number, ttlMs = 600_000): Promise<number> {
+  command(client, { kind: "openSession", key: key(at), ttlMs, info: "" });
+  return (await client.expect("sessionOpened", (message) => message.key === key(at))).session;
+}
+
+function acquire(client: VirtualClient, session: number, request: number, name: string): void {
+  const terms = {
+    names: [name],
+    mode: "shared",
+    slots: 0,
+    wait: true,
+    lockDelayMs: 0,
+    maxHoldMs: 0,
+    info: "",
+  } as const;
+  command(client, { kind: "acquire", session, request, settled: 1, seen: [], ...terms });
+}
+
+function others(cluster: VirtualCluster, ...nodes: readonly VirtualNode[]): VirtualNode[] {
+  return cluster.nodes.filter((node) => !nodes.includes(node));
+}
+
+function cut(cluster: VirtualCluster, from: readonly VirtualNode[], to: readonly VirtualNode[]): void {
+  for (const a of from) {
+    for (const b of to) {
+      cluster.cuts.add(`${a.id}>${b.id}`);
+      cluster.cuts.add(`${b.id}>${a.id}`);
+    }
+  }
+}
+
+describe("node host: what peers are held to", () => {
+  it("a late acknowledgement of an old term is no promise about the entries that took its place", async () => {
+    let lateMs = 0;
+    let late = "";
+    const cluster = new VirtualCluster({ nodes: 5, delayFor: (from, to) => (`${from}>${to}` === late ? lateMs : 1) });
+    const old = await cluster.leader();
+    const client = cluster.client(old);
+    const session = await open(client, 1);
+    const [partner, ...majority] = others(cluster, old);
+    assert.ok(partner);
+    // The old leader reaches one follower only, and hears it late.
+    cut(cluster, [old, partner], majority);
+    late = `${partner.id}>${old.id}`;
+    lateMs = 8_000;
+    for (let request = 1; request <= 5; request += 1) acquire(client, session, request, `doc ${request}`);
+    await cluster.clock.pass(100);
+    const index = partner.host?.status().lastIndex ?? 0;
+    await cluster.clock.until("a new leader", () => cluster.leaders().some((node) => majority.includes(node)), 5_000);
+    const [next] = cluster.leaders().filter((node) => majority.includes(node));
+    assert.ok(next);
+    const again = cluster.client(next);
+    await open(again, 2);
+    for (let at = 3; at < 12; at += 1) await open(again, at);
+    assert.ok((next.host?.status().lastIndex ?? 0) > index);
+    // The old leader's own log is overwritten; then it hears of the old entries. Its partner learns nothing of the new term.
+    cluster.cuts.add(`${old.id}>${partner.id}`);
+    for (const node of majority) {
+      cluster.cuts.delete(`${node.id}>${old.id}`);
+      cluster.cuts.delete(`${old.id}>${node.id}`);
+    }
+    await cluster.clock.pass(9_000);
+    assert.equal(old.host?.status().leader, next.id);
+    assert.equal(partner.host?.status().lastIndex, index, "its partner still has what it acknowledged");
+    cluster.kill(partner, false);
+    cluster.start(partner);
+    cluster.heal();
+    await cluster.converged();
+    assert.deepEqual(cluster.errors, []);
+  });
+});
+
+describe("node host: snapshots", () => {
+  /** A follower takes a long snapshot from a leader that completes a shorter one meanwhile; the follower begins after `delayMs`. */
+  async function takeWhileReplaced(delayMs: number): Promise<void> {
+    const cluster = new VirtualCluster({ snapshotEntries: 60, recordsPerPiece: 10 });
+    const leader = await cluster.leader();
+    const client = cluster.client(leader);
+    const session = await open(client, 1);
+    const [away] = others(cluster, leader);
+    assert.ok(away);
+    cluster.kill(away, false);
+    for (let request = 1; request <= 130; request += 1) acquire(client, session, request, `doc ${request}`);
+    await cluster.clock.until("a snapshot", () => (leader.disk.snapshot?.chunks ?? 0) > 11, 10_000);
+    const { chunks, base } = leader.disk.snapshot ?? { chunks: 0, base: null };
+    away.disk.syncMs = () => 20;
+    leader.disk.syncMs = () => 60;
+    for (let request = 1; request <= 70; request += 1) {
+      const numbers = { session, request: 130 + request, settled: request, seen: [130 + request - 1] };
+      command(client, { kind: "release", of: request, afterMs: 0, ...numbers });
+    }
+    await cluster.clock.pass(delayMs);
+    cluster.start(away);
+    await cluster.clock.until("another", () => leader.disk.snapshot?.base !== base, 20_000);
+    assert.ok((leader.disk.snapshot?.chunks ?? 99) < chunks, "the new one is shorter");
+    await cluster.converged(60_000).catch((error: unknown) => {
+      throw new Error(`${String(error)}: ${delayMs} ms later: ${cluster.errors.join("; ")}`);
+    });
+    assert.deepEqual(cluster.errors, []);
+  }
+
+  it("a chunk of an older snapshot is not taken for its last because the newest has so few", async () => {
+    for (let delayMs = 0; delayMs < 900; delayMs += 30) await takeWhileReplaced(delayMs);
+  });
+});
+
+describe("node host: a snapshot that is no whole one", () => {
+  it("ends the node before it takes the place of the log on its disk", async () => {
+    const cluster = new VirtualCluster({ snapshotEntries: 60, recordsPerPiece: 10 });
+    const leader = await cluster.leader();
+    const client = cluster.client(leader);
+    const session = await open(client, 1);
+    const [away] = others(cluster, leader);
+    assert.ok(away);
+    cluster.kill(away, false);
+    for (let request = 1; request <= 130; request += 1) acquire(client, session, request, `doc ${request}`);
+    await cluster.clock.until("a snapshot", () => (leader.disk.snapshot?.chunks ?? 0) > 4, 10_000);
+    const { index } = leader.disk.base.position;
+    const snapshot = leader.disk.snapshots.get(index);
+    assert.ok(snapshot);
+    leader.disk.snapshots.set(index, { base: snapshot.base, chunks: snapshot.chunks.slice(0, 4) });
+    const before = away.disk.restored();
+    cluster.start(away);
+    await cluster.clock.until("it stops", () => away.stopped !== null, 20_000);
+    await cluster.clock.pass(100);
+    assert.match(cluster.errors.join(), /the snapshot is not complete/);
+    assert.deepEqual(away.disk.restored().base, before.base, "its disk is as it was");
+  });
+});
+
+describe("node host: stalls", () => {
+  it("a turn that takes long is a stall: nobody was heard meanwhile", async () => {
+    let stallMs = 0;
+    const cluster = new VirtualCluster({
+      nodes: 1,
+      onEffects: () => {
+        // The loop is stuck in the middle of a turn.
+        cluster.clock.nowMs += stallMs;
+        stallMs = 0;
+      },
+    });
+    const leader = await cluster.leader();
+    const client = cluster.client(leader);
+    const session = await open(client, 1, 10_000);
+    const openedAtMs = cluster.clock.nowMs;
+    await cluster.clock.pass(1_000);
+    stallMs = 9_000;
+    // What is opened in that turn has an earlier deadline than what the timer was set for.
+    await open(client, 2, 2_000);
+    await client.expect("sessionEnded", (message) => message.session === session, 40_000);
+    const afterMs = cluster.clock.nowMs - openedAtMs;
+    assert.ok(afterMs >= 10_100 + 4_900, `ended after ${afterMs} ms, although the timer of 5,050 ms fired at 10,000`);
+  });
+
+  it("a long backlog is applied in turns that leave time for heartbeats", async () => {
+    let costMs = 0;
+    let applied = 0;
+    let longestMs = 0;
+    let turnAtMs = 0;
+    const cluster = new VirtualCluster({
+      onEffects: (node) => {
+        if (costMs === 0 || node !== slow) return;
+        applied += 1;
+        cluster.clock.nowMs += costMs;
+        longestMs = Math.max(longestMs, cluster.clock.nowMs - turnAtMs);
+      },
+    });
+    const leader = await cluster.leader();
+    const [slow] = others(cluster, leader);
+    assert.ok(slow);
+    cluster.kill(slow, false);
+    const client = cluster.client(leader);
+    for (let at = 1; at <= 4; at += 1) {
+      const session = await open(client, at);
+      for (let request = 1; request <= 1_000; request += 1) acquire(client, session, request, `doc ${at} ${request}`);
+      await client.expect("outcome", (message) => message.session === session && message.request === 1_000);
+    }
+    cluster.start(slow);
+    const { host } = slow;
+    const turn = host?.["turn"].bind(host);
+    assert.ok(host && turn);
+    host["turn"] = () => {
+      turnAtMs = cluster.clock.nowMs;
+      turn();
+    };
+    costMs = 0.1;
+    await cluster.clock.until("the backlog is applied", () => applied >= 4_000, 60_000);
+    assert.ok(longestMs < electionTimeoutMs / 4, `a turn took ${longestMs} ms`);
+    assert.deepEqual(cluster.errors, []);
+  });
+});
+
+describe("node host: stopping", () => {
+  it("ends at once when the disk fails while leadership is being handed over", async () => {
+    const cluster = new VirtualCluster();
+    const leader = await cluster.leader();
+    const client = cluster.client(leader);
+    const session = await open(client, 1);
+    for (const node of others(cluster, leader)) node.clock.pause(10_000);
+    leader.disk.fails = true;
+    leader.disk.syncMs = () => 30;
+    let isStopped = false;
+    acquire(client, session, 1, "doc");
+    await cluster.clock.pass(10);
+    void leader.host?.transferAndStop().then(() => {
+      isStopped = true;
+    });
+    await cluster.clock.pass(50);
+    assert.equal(leader.stopped?.kind, "storage");
+    assert.ok(isStopped, "nothing is left to wait for");
+  });
+
+  it("after a broken invariant nothing leaves the node, not even what was written before", async () => {
+    const cluster = new VirtualCluster();
+    const leader = await cluster.leader();
+    const [follower] = others(cluster, leader);
+    assert.ok(follower);
+    const client = cluster.client(leader);
+    const session = await open(client, 1);
+    follower.disk.syncMs = () => 100;
+    acquire(client, session, 1, "doc");
+    await cluster.clock.pass(20);
+    const { host } = follower;
+    const sent: string[] = [];
+    assert.ok(host);
+    host["turn"] = () => {
+      throw new Error("broken");
+    };
+    const { links } = host["parts"];
+    links.send = (_: string, messages: readonly Message[]) => void sent.push(...messages.map(({ kind }) => kind));
+    host.onPeerReset(leader.id);
+    await cluster.clock.pass(300);
+    assert.equal(follower.stopped?.kind, "internal");
+    assert.deepEqual(sent, []);
+  });
+});

@@ -1,0 +1,59 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import type { ClientConnection } from "../src/ports.js";
+import { TurnQueue } from "../src/turn-queue.js";
+import { electionTimeoutMs, VirtualCluster } from "./virtual/virtual-cluster.js";
+
+const connection: ClientConnection = { id: 1, remote: "", send() {}, close() {} };
+
+describe("turn queue", () => {
+  it("gives clients' frames in their order, each once, through any number of them", () => {
+    const queue = new TurnQueue();
+    const sent = Array.from({ length: 20_000 }, (_, id) => [{ kind: "transfer" as const, id, to: null }]);
+    const taken: number[] = [];
+    const take = (): void => {
+      const frame = queue.takeFrame();
+      const [message] = frame?.messages ?? [];
+      if (message?.kind === "transfer") taken.push(message.id);
+    };
+    for (const [at, messages] of sent.entries()) {
+      queue.pushFrame({ connection, messages });
+      if (at % 3 === 0) take();
+      if (at % 7_000 === 0) for (let count = 0; count < 4_000; count += 1) take();
+    }
+    while (!queue.isEmpty) take();
+    assert.deepEqual(
+      taken,
+      sent.map((_, at) => at),
+    );
+    assert.equal(queue.takeFrame(), undefined);
+  });
+
+  it("lets a leader hear its peers through a flood of clients", async () => {
+    const cluster = new VirtualCluster();
+    const leader = await cluster.leader();
+    const term = leader.host?.status().term;
+    const client = cluster.client(leader);
+    await client.expect("welcome");
+    const { host } = leader;
+    assert.ok(host);
+    // Each frame costs 1 ms, and a thousand come each second: the loop is busy all the time.
+    const handle = host.gateway.handle.bind(host.gateway);
+    host.gateway.handle = (from, message) => {
+      cluster.clock.nowMs += 1;
+      handle(from, message);
+    };
+    let isFlood = true;
+    const flood = (): void => {
+      for (let count = 0; count < 1_000 && isFlood; count += 1)
+        host.gateway.onMessages(client, [{ kind: "query", id: 1, query: { kind: "status" } }]);
+      if (isFlood) cluster.clock.after(1_000, flood);
+    };
+    flood();
+    await cluster.clock.pass(6 * electionTimeoutMs);
+    isFlood = false;
+    assert.equal(leader.host?.status().role, "leader");
+    assert.equal(leader.host?.status().term, term);
+    assert.deepEqual(cluster.errors, []);
+  });
+});
