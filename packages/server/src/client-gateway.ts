@@ -11,9 +11,15 @@ import { QueryRequests } from "./query-requests.js";
 import { refuseFrame } from "./refusing.js";
 import { SessionRequests } from "./session-requests.js";
 
+interface Greeting {
+  /** It has said hello, and was welcomed. */
+  greeted: boolean;
+  /** What it has said while its welcome waits for a quorum round. */
+  held: ClientMessage[] | null;
+}
+
 export class ClientGateway implements ClientEvents {
-  /** Those that have said hello, and those that have not. */
-  private readonly connections = new Map<ClientConnection, { greeted: boolean }>();
+  private readonly connections = new Map<ClientConnection, Greeting>();
   private readonly sessions: SessionRequests;
   private readonly queries: QueryRequests;
   private readonly options: GatewayOptions;
@@ -33,7 +39,7 @@ export class ClientGateway implements ClientEvents {
   }
 
   onOpened(connection: ClientConnection): void {
-    this.connections.set(connection, { greeted: false });
+    this.connections.set(connection, { greeted: false, held: null });
   }
 
   onMessages(connection: ClientConnection, messages: readonly ClientMessage[]): void {
@@ -50,6 +56,10 @@ export class ClientGateway implements ClientEvents {
   handle(connection: ClientConnection, message: ClientMessage): void {
     const state = this.connections.get(connection);
     if (state === undefined) return;
+    if (state.held !== null && state.held.length < limits.messagesPerFrameMax) {
+      state.held.push(message);
+      return;
+    }
     if (!state.greeted && message.kind !== "hello") {
       refuseFrame(connection, { code: "invalid_argument", argument: "frame", problem: "hello comes first" });
       return;
@@ -107,9 +117,46 @@ export class ClientGateway implements ClientEvents {
     this.queries.onLeadershipLost();
   }
 
+  /**
+   * A client has seen more than this leader has applied: either history was lost, or this node leads no more and doesn't know it yet.
+   * Only a quorum round tells; until then the client waits for its welcome.
+   */
+  private checkHistory(connection: ClientConnection, state: Greeting, seenIndex: number): void {
+    const { host } = this;
+    const held: ClientMessage[] = [];
+    state.held = held;
+    const greet = (): void => {
+      state.held = null;
+      if (!this.connections.has(connection)) return;
+      this.greet(connection, state);
+      for (const message of held) this.handle(connection, message);
+    };
+    host.gather(() => {
+      const index = host.lastApplied;
+      if (seenIndex <= index) return greet();
+      const problem = `history regressed: the client has seen index ${seenIndex}, the leader is at ${index}`;
+      this.logger.error({ remote: connection.remote, seenIndex, index }, problem);
+      refuseFrame(connection, { code: "incompatible", problem });
+    }, greet);
+  }
+
+  private greet(connection: ClientConnection, state: Greeting): void {
+    const { host } = this;
+    state.greeted = true;
+    connection.send({
+      kind: "welcome",
+      protocol: limits.protocolVersion,
+      features: [],
+      node: this.options.nodeId,
+      clusterId: host.clusterId,
+      leader: host.leader,
+      nodes: host.nodes,
+    });
+  }
+
   private onHello(
     connection: ClientConnection,
-    state: { greeted: boolean },
+    state: Greeting,
     hello: Extract<ClientMessage, { kind: "hello" }>,
   ): void {
     const { host } = this;
@@ -123,22 +170,8 @@ export class ClientGateway implements ClientEvents {
       refuseFrame(connection, { code: "incompatible", problem });
       return;
     }
-    if (host.isServing && hello.seenIndex > host.lastApplied) {
-      const problem = `history regressed: the client has seen index ${hello.seenIndex}, the leader is at ${host.lastApplied}`;
-      this.logger.error({ remote: connection.remote, seenIndex: hello.seenIndex, index: host.lastApplied }, problem);
-      refuseFrame(connection, { code: "incompatible", problem });
-      return;
-    }
-    state.greeted = true;
-    connection.send({
-      kind: "welcome",
-      protocol: limits.protocolVersion,
-      features: [],
-      node: this.options.nodeId,
-      clusterId: host.clusterId,
-      leader: host.leader,
-      nodes: host.nodes,
-    });
+    if (host.isServing && hello.seenIndex > host.lastApplied) this.checkHistory(connection, state, hello.seenIndex);
+    else this.greet(connection, state);
   }
 }
 

@@ -85,6 +85,41 @@ describe("node host: what peers are held to", () => {
   });
 });
 
+describe("node host: a client that has seen more than the leader", () => {
+  it("is not refused by a leader that handed over and doesn't know it yet", async () => {
+    const cluster = new VirtualCluster();
+    const old = await cluster.leader();
+    cluster.client(old).sendAll({ kind: "transfer", id: 1, to: null });
+    await cluster.clock.pass(2);
+    old.clock.pause(300);
+    cut(cluster, [old], others(cluster, old));
+    const isNext = (node: VirtualNode): boolean => node !== old && node.host?.status().role === "leader";
+    await cluster.clock.until("another leader", () => cluster.nodes.some(isNext), 100);
+    const next = cluster.nodes.find(isNext);
+    assert.ok(next);
+    await open(cluster.client(next), 1);
+    const { lastApplied: seenIndex = 0 } = next.host?.status() ?? {};
+    const late = cluster.client(old, seenIndex);
+    await cluster.clock.until("it wakes", () => !old.clock.isPaused, 5_000);
+    assert.equal(old.host?.status().role, "leader", "it does not know yet");
+    await late.expect("welcome");
+    cluster.heal();
+    const moved = await late.expect("leader", (message) => message.leader !== null);
+    assert.equal(moved.leader?.id, next.id);
+    assert.deepEqual([late.closed, cluster.errors], [null, []]);
+  });
+
+  it("is refused when history was lost", async () => {
+    const cluster = new VirtualCluster();
+    const client = cluster.client(await cluster.leader(), 4_711);
+    assert.match(
+      JSON.stringify((await client.expect("refused")).refusal),
+      /history regressed: the client has seen index 4711/,
+    );
+    assert.equal(client.closed, "4000 incompatible");
+  });
+});
+
 describe("node host: snapshots", () => {
   /** A follower takes a long snapshot from a leader that completes a shorter one meanwhile; the follower begins after `delayMs`. */
   async function takeWhileReplaced(delayMs: number): Promise<void> {
@@ -115,7 +150,7 @@ describe("node host: snapshots", () => {
   }
 
   it("a chunk of an older snapshot is not taken for its last because the newest has so few", async () => {
-    for (let delayMs = 0; delayMs < 900; delayMs += 30) await takeWhileReplaced(delayMs);
+    for (let delayMs = 300; delayMs <= 420; delayMs += 20) await takeWhileReplaced(delayMs);
   });
 });
 

@@ -99,6 +99,8 @@ export class ProcessClock implements Clock {
   /** How fast its time passes: 1.001 gains a millisecond in a second. */
   private readonly rate: number;
   private pausedUntilMs = 0;
+  /** What was due during a pause, in its order. */
+  private frozen: (() => void)[] = [];
   private isDead = false;
 
   constructor(clock: VirtualClock, rate = 1) {
@@ -125,7 +127,7 @@ export class ProcessClock implements Clock {
     const dueMs = this.monotonicMs() + delayMs;
     const fire = (): void => {
       if (this.isDead || cancelled) return;
-      if (this.isPaused) timer = this.clock.at(this.pausedUntilMs, fire);
+      if (this.isPaused) this.frozen.push(fire);
       // Rounding: a timer is never early.
       else if (this.monotonicMs() < dueMs) timer = this.clock.after(0.001, fire);
       else run();
@@ -146,10 +148,17 @@ export class ProcessClock implements Clock {
   /** Nothing of this process runs until then. */
   pause(ms: number): void {
     this.pausedUntilMs = Math.max(this.pausedUntilMs, this.clock.nowMs + ms);
+    this.clock.at(this.pausedUntilMs, () => this.thaw());
   }
 
   resume(): void {
     this.pausedUntilMs = this.clock.nowMs;
+    this.thaw();
+  }
+
+  private thaw(): void {
+    if (this.isPaused) return;
+    for (const fire of this.frozen.splice(0)) this.clock.at(this.clock.nowMs, fire);
   }
 
   get isPaused(): boolean {

@@ -204,11 +204,11 @@ export class VirtualCluster {
     if (hashes.size !== 1) throw new Error(`states differ at index ${[...applied()].join()}: ${[...hashes].join(" ")}`);
   }
 
-  client(node: VirtualNode): VirtualClient {
+  client(node: VirtualNode, seenIndex = 0): VirtualClient {
     this.clientIds += 1;
     const client = new VirtualClient(this.clientIds, node, this.clock);
     node.host?.gateway.onOpened(client);
-    client.sendAll({ kind: "hello", protocol: 1, features: [], clusterId: null, seenIndex: 0, info: "" });
+    client.sendAll({ kind: "hello", protocol: 1, features: [], clusterId: null, seenIndex, info: "" });
     return client;
   }
 
