@@ -18,7 +18,7 @@ import { checkInvariants } from "./invariants.js";
 import { SnapshotCursor } from "./snapshot-cursor.js";
 import { stateHash } from "./state-hash.js";
 import { State } from "./state.js";
-import type { Command, Effect, LockView, LossReason, ResumeView, SessionId, SessionView } from "./types.js";
+import type { Command, Effect, LockView, LossReason, Mode, ResumeView, SessionId, SessionView } from "./types.js";
 import { listLocks, lockView, resumeView, runningDelays, sessionView, sessionViews, timedHolds } from "./views.js";
 import type { LockList, RunningDelay, TimedHold } from "./views.js";
 
@@ -46,6 +46,11 @@ export class LockMachine {
   /** Null when nobody holds it, nobody waits and no delay runs. Shows at most `waitersMax` waiters, and 1,024 holders. */
   lockView(name: string, waitersMax: number): LockView | null {
     return lockView(this.state, name, waitersMax);
+  }
+
+  /** The mode in which it is held; null when nobody holds it. */
+  modeOf(name: string): Mode | null {
+    return this.state.lockFor(name)?.firstHolder?.acquire.mode ?? null;
   }
 
   /**

@@ -34,6 +34,7 @@ export interface NodeHostParts {
 
 export interface HostMetrics {
   observeFsync(seconds: number): void;
+  observeAppend(peer: NodeId, seconds: number): void;
   noteEffects(effects: readonly Effect[], isServing: boolean): void;
   noteRole(role: RoleName): void;
 }

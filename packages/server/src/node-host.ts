@@ -8,10 +8,12 @@ import type { Entry, Index, Message, NodeId, Outbound, Output, Position, Proposa
 import { encodeCommand } from "@holdfast/wire";
 import type { NodeAddress, NodeStatus, Refusal } from "@holdfast/wire";
 import { Applier } from "./applier.js";
+import { AppendTimer } from "./append-timer.js";
 import { ClientGateway } from "./client-gateway.js";
 import type { GatewayHost } from "./gateway-host.js";
 import { LeaseKeeper } from "./lease-keeper.js";
 import type { NodeHostOptions, NodeHostParts, StopReason } from "./node-host-types.js";
+import { NodeReport } from "./node-report.js";
 import { Persister } from "./persister.js";
 import type { PeerEvents } from "./ports.js";
 import { QuorumRounds } from "./quorum-rounds.js";
@@ -37,6 +39,8 @@ export class NodeHost implements PeerEvents {
   private readonly keeper: LeaseKeeper;
   private readonly snapshots: SnapshotKeeper;
   private readonly rounds: QuorumRounds = new QuorumRounds();
+  private readonly reporter: NodeReport;
+  private readonly appends: AppendTimer = new AppendTimer();
   private readonly startedAtMs: number;
   private readonly queue: TurnQueue = new TurnQueue();
   private isScheduled = false;
@@ -66,6 +70,7 @@ export class NodeHost implements PeerEvents {
       onEffects: (index, effects) => this.onEffects(index, effects),
       onNoop: (entry) => this.onNoop(entry),
     });
+    this.reporter = new NodeReport({ clusterId: options.clusterId, version: options.gateway.version }, this.raft, this.applier);
     this.persister = new Persister({ writeBytesMax: options.writeBytesMax }, parts.store, parts.clock, {
       onPersisted: (number, send) => {
         // After a broken invariant nothing may leave the node, whatever became durable before it.
@@ -116,25 +121,13 @@ export class NodeHost implements PeerEvents {
     return { term: this.raft.term, last: this.raft.lastPosition };
   }
 
+  /** For metrics. */
+  get report(): NodeReport {
+    return this.reporter;
+  }
+
   status(): NodeStatus {
-    const { raft, applier, options } = this;
-    const machine = applier.machine;
-    return {
-      id: options.raft.id,
-      role: raft.role,
-      term: raft.term,
-      leader: raft.leader,
-      commitIndex: raft.commitIndex,
-      lastApplied: applier.lastApplied,
-      lastIndex: raft.lastIndex,
-      snapshotIndex: raft.snapshotIndex,
-      sessions: machine.sessionCount,
-      locks: machine.lockCount,
-      clusterId: options.clusterId,
-      version: options.gateway.version,
-      uptimeMs: Math.round(this.parts.clock.monotonicMs() - this.startedAtMs),
-      nodes: this.nodes(),
-    };
+    return this.reporter.status(this.parts.clock.monotonicMs() - this.startedAtMs);
   }
 
   /** A hash of the lock machine: equal on all nodes at equal lastApplied. Costs a walk over all of it. */
@@ -145,12 +138,8 @@ export class NodeHost implements PeerEvents {
   /** Ready: it knows a leader and has applied what it knows to be committed. */
   health(): { readonly isLive: boolean; readonly isReady: boolean; readonly problem: string | null } {
     if (this.isStopped) return { isLive: false, isReady: false, problem: "the node is stopping" };
-    const { raft, applier } = this;
-    if (raft.leader === null) return { isLive: true, isReady: false, problem: "no leader is known" };
-    const behind = raft.commitIndex - applier.lastApplied;
-    if (behind > 10_000)
-      return { isLive: true, isReady: false, problem: `${behind} committed entries are not applied yet` };
-    return { isLive: true, isReady: true, problem: null };
+    const problem = this.reporter.problem();
+    return { isLive: true, isReady: problem === null, problem };
   }
 
   /** Hands leadership over if it has it, and waits until what was promised is on the disk. Bounded by two election timeouts. */
@@ -223,7 +212,7 @@ export class NodeHost implements PeerEvents {
       else this.timer.putBack();
     }
     this.advance();
-    this.transfers.settle(this.nowMs, () => (this.isLeader() ? null : this.leaderAddress()));
+    this.transfers.settle(this.nowMs, () => (this.isLeader() ? null : this.reporter.leader()));
     this.advanceSnapshot();
   }
 
@@ -233,7 +222,7 @@ export class NodeHost implements PeerEvents {
       case "peer":
         for (const message of event.messages) {
           raft.step({ kind: "received", nowMs, from: event.from, message });
-          this.notePromise(event.from, message);
+          this.noteAnswer(event.from, message);
         }
         return;
       case "persisted":
@@ -286,7 +275,7 @@ export class NodeHost implements PeerEvents {
     for (const { id, code } of output.refused) {
       const refuse = this.refusals.get(id);
       this.refusals.delete(id);
-      refuse?.(code === "overloaded" ? { code } : { code, leader: this.leaderAddress() });
+      refuse?.(code === "overloaded" ? { code } : { code, leader: this.reporter.leader() });
     }
     // What was not refused is in the log; its outcome comes from there.
     this.refusals.clear();
@@ -308,6 +297,7 @@ export class NodeHost implements PeerEvents {
     if (messages.length === 0) return;
     const byPeer = new Map<NodeId, Message[]>();
     for (const { to, message } of messages) {
+      this.appends.onSent(to, message, this.nowMs);
       const others = byPeer.get(to);
       if (others === undefined) byPeer.set(to, [message]);
       else others.push(message);
@@ -368,6 +358,7 @@ export class NodeHost implements PeerEvents {
       this.isServing = false;
       this.keeper.stop();
       this.rounds.failAll();
+      this.appends.clear();
     }
     if (leader !== this.knownLeader || lostLeadership) {
       this.knownLeader = leader;
@@ -412,21 +403,12 @@ export class NodeHost implements PeerEvents {
   // Small look-ups.
 
   /** Only the leader that it was sent to has the very entries that it speaks of; in any other log others may stand there. */
-  private notePromise(from: NodeId, message: Message): void {
+  private noteAnswer(from: NodeId, message: Message): void {
     if (message.kind !== "appendAccepted" || message.term !== this.raft.term || !this.isLeader()) return;
     const term = this.raft.termAt(message.matchIndex);
     if (term === null) return;
+    this.appends.onReceived(from, message, this.nowMs, (seconds) => this.parts.metrics.observeAppend(from, seconds));
     this.parts.links.notePromise(from, { term: message.term, last: { term, index: message.matchIndex } });
-  }
-
-  private nodes(): NodeAddress[] {
-    const { voters, learners } = this.raft.configuration;
-    return [...voters, ...learners].map(({ id, client }) => ({ id, client }));
-  }
-
-  private leaderAddress(): NodeAddress | null {
-    const { leader } = this.raft;
-    return this.nodes().find((node) => node.id === leader) ?? null;
   }
 
   private gatewayHost(): GatewayHost {
@@ -442,10 +424,10 @@ export class NodeHost implements PeerEvents {
         return host.isServing;
       },
       get leader() {
-        return host.leaderAddress();
+        return host.reporter.leader();
       },
       get nodes() {
-        return host.nodes();
+        return host.reporter.nodes();
       },
       get lastApplied() {
         return host.applier.lastApplied;

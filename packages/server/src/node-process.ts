@@ -164,7 +164,7 @@ export class NodeProcess {
     const host = new NodeHost(nodeHostOptionsFor(config, nodeId, clusterId, version), parts);
     this.host = host;
     this.clusterId = clusterId;
-    this.attachMetrics(host);
+    this.metrics.attach(host.report);
     void host.stopped.then((reason) => this.onHostStopped(reason));
     // The host is there before the first message can be.
     links.becomeFormed(formedFactsOf(clusterId, restored, configurationIn(restored)), durableFactsOf(restored));
@@ -286,16 +286,6 @@ export class NodeProcess {
       isReady: false,
       problem: this.formation === null ? "the node is starting" : "the cluster is not formed yet",
     };
-  }
-
-  private attachMetrics(host: NodeHost): void {
-    this.metrics.attach({
-      figures: () => {
-        const { term, commitIndex, lastApplied, role, sessions, locks } = host.status();
-        return { term, commitIndex, lastApplied, isLeader: role === "leader", sessions, locks, waiters: null };
-      },
-      modeFor: () => null,
-    });
   }
 
   private transportFigures(): ReturnType<TransportSource["figures"]> {

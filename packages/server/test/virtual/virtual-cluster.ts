@@ -127,6 +127,7 @@ export class VirtualCluster {
       logger: { ...silent, error: (_, text) => this.errors.push(`${node.id}: ${text}`) },
       metrics: {
         observeFsync() {},
+        observeAppend() {},
         noteEffects: (effects) => this.options.onEffects?.(node, host.status().lastApplied, effects),
         noteRole() {},
       },

@@ -1,0 +1,84 @@
+/** What a node says of itself: status, health, figures. Reads only. */
+import type { Mode } from "@holdfast/lock";
+import type { Raft } from "@holdfast/raft";
+import type { NodeAddress, NodeStatus } from "@holdfast/wire";
+import type { Applier } from "./applier.js";
+import type { HostFigures } from "./metrics.js";
+
+/** More committed entries than this left to apply: the node isn't ready for clients. */
+const backlogMax = 10_000;
+
+export interface NodeFacts {
+  readonly clusterId: string;
+  readonly version: string;
+}
+
+export class NodeReport {
+  private readonly facts: NodeFacts;
+  private readonly raft: Raft;
+  private readonly applier: Applier;
+
+  constructor(facts: NodeFacts, raft: Raft, applier: Applier) {
+    this.facts = facts;
+    this.raft = raft;
+    this.applier = applier;
+  }
+
+  /** Voters and learners, where clients find them. */
+  nodes(): NodeAddress[] {
+    const { voters, learners } = this.raft.configuration;
+    return [...voters, ...learners].map(({ id, client }) => ({ id, client }));
+  }
+
+  leader(): NodeAddress | null {
+    const { leader } = this.raft;
+    return this.nodes().find((node) => node.id === leader) ?? null;
+  }
+
+  status(uptimeMs: number): NodeStatus {
+    const { raft, applier, facts } = this;
+    const { machine } = applier;
+    return {
+      id: raft.id,
+      role: raft.role,
+      term: raft.term,
+      leader: raft.leader,
+      commitIndex: raft.commitIndex,
+      lastApplied: applier.lastApplied,
+      lastIndex: raft.lastIndex,
+      snapshotIndex: raft.snapshotIndex,
+      sessions: machine.sessionCount,
+      locks: machine.lockCount,
+      clusterId: facts.clusterId,
+      version: facts.version,
+      uptimeMs: Math.round(uptimeMs),
+      nodes: this.nodes(),
+    };
+  }
+
+  /** Why it isn't ready for clients; null when it is. */
+  problem(): string | null {
+    const { raft, applier } = this;
+    if (raft.leader === null) return "no leader is known";
+    const behind = raft.commitIndex - applier.lastApplied;
+    return behind > backlogMax ? `${behind} committed entries are not applied yet` : null;
+  }
+
+  figures(): HostFigures {
+    const { raft, applier } = this;
+    const { machine } = applier;
+    return {
+      term: raft.term,
+      commitIndex: raft.commitIndex,
+      lastApplied: applier.lastApplied,
+      isLeader: raft.role === "leader",
+      sessions: machine.sessionCount,
+      locks: machine.lockCount,
+      waiters: machine.waiterCount,
+    };
+  }
+
+  modeFor(name: string): Mode | null {
+    return this.applier.machine.modeOf(name);
+  }
+}
