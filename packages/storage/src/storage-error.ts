@@ -9,7 +9,7 @@ import type { StorageProblemCode } from "./types.js";
  * | quarantined  | 74   | damage was found at an earlier start                                           |
  * | io           | 74   | the operating system refused a read or write; nothing is concluded from that   |
  * | locked       | 73   | another process has the directory                                              |
- * | other_node   | 76   | the directory belongs to another node                                          |
+ * | other_node   | 77   | the directory belongs to another node                                          |
  * | newer_format | 78   | a later release of the program wrote it                                        |
  */
 const exitCodes: Readonly<Record<StorageProblemCode, number>> = {
@@ -17,7 +17,7 @@ const exitCodes: Readonly<Record<StorageProblemCode, number>> = {
   quarantined: 74,
   io: 74,
   locked: 73,
-  other_node: 76,
+  other_node: 77,
   newer_format: 78,
 };
 

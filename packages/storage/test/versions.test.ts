@@ -37,7 +37,7 @@ async function expectRefused(
 }
 
 test("another node's directory", async () => {
-  await expectRefused(prototypes.inLog, "other_node", 76, /belongs to node n1, and this is node n2/, "n2");
+  await expectRefused(prototypes.inLog, "other_node", 77, /belongs to node n1, and this is node n2/, "n2");
 });
 
 test("another node's directory in quarantine keeps its reason", async () => {
@@ -45,7 +45,7 @@ test("another node's directory in quarantine keeps its reason", async () => {
   const opened = await open(directory);
   await opened.quarantine("something");
   await opened.close();
-  await expectRefused(directory, "other_node", 76, /belongs to node n1/, "n2");
+  await expectRefused(directory, "other_node", 77, /belongs to node n1/, "n2");
   await expectRefused(directory, "quarantined", 74, /: something; see/);
 });
 
