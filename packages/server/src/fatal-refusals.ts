@@ -72,7 +72,8 @@ export class FatalRefusals {
   private decide(): void {
     if (this.isOver) return;
     const own = this.parts.clusterId();
-    const friends = [...this.parts.met().values()].filter((peer) => peer.clusterId === own).length;
+    // With itself: one stray node against one member, while the others are down, decides nothing.
+    const friends = 1 + [...this.parts.met().values()].filter((peer) => peer.clusterId === own).length;
     const [first] = this.quarrels.values();
     if (first !== undefined && this.quarrels.size > friends) return this.end("wrongCluster", first);
     this.quarrels.clear();

@@ -57,8 +57,8 @@ export class PeerMemory {
     if (known === undefined || known.instance !== hello.instance) return null;
     if (hello.boot < known.boot) return `this is its start ${hello.boot}, and start ${known.boot} was seen before`;
     if (hello.boot === known.boot) {
-      // The same process again: what it said of its disk at its start says nothing new.
-      if (process === known.process) return null;
+      // The same process again: what it said of its disk at its start says nothing new. A proxy in between may have taken its name away.
+      if (process === known.process || process === "" || known.process === "") return null;
       return `two processes run as its start ${hello.boot}: one of them has a copy of the directory`;
     }
     if (hello.clusterId === null) return known.isFormed ? "it was formed before, and now it isn't" : null;

@@ -10,12 +10,21 @@ import type { ClientConnection } from "./ports.js";
 import { notLeader, refuseCommand, refuseFrame, refuseOpening, refuseSession } from "./refusing.js";
 import { SessionOwners } from "./session-owners.js";
 
-type SessionCommand = Extract<Command, { readonly session: SessionId; readonly request: number; readonly settled: number }>;
+type SessionCommand = Extract<
+  Command,
+  { readonly session: SessionId; readonly request: number; readonly settled: number }
+>;
+
+/** An openSession that is proposed, perhaps more than once: which connection asked last. */
+interface Opening {
+  connection: ClientConnection;
+  proposals: number;
+}
 
 export class SessionRequests {
   private readonly owners: SessionOwners = new SessionOwners();
-  /** openSession's that are proposed: which connection asked, by key. */
-  private readonly opening = new Map<string, ClientConnection>();
+  /** By key. */
+  private readonly opening = new Map<string, Opening>();
   private readonly options: GatewayOptions;
   private readonly host: GatewayHost;
 
@@ -26,7 +35,7 @@ export class SessionRequests {
 
   onClosed(connection: ClientConnection): void {
     this.owners.forgetConnection(connection);
-    for (const [key, asker] of this.opening) if (asker === connection) this.opening.delete(key);
+    for (const [key, asked] of this.opening) if (asked.connection === connection) this.opening.delete(key);
   }
 
   /** All keepalives up to `number` have renewed the session. */
@@ -76,17 +85,23 @@ export class SessionRequests {
   }
 
   private onOpenSession(connection: ClientConnection, key: string, payload: Uint8Array, invalid: Refusal | null): void {
-    const refuse = (refusal: Refusal): void => {
-      this.opening.delete(key);
+    const asked = this.opening.get(key);
+    if (invalid !== null) refuseOpening(connection, key, invalid);
+    else if (!this.host.isLeader) refuseOpening(connection, key, notLeader(this.host));
+    else if (asked === undefined && this.isFullFor(connection)) refuseOpening(connection, key, { code: "overloaded" });
+    else this.proposeOpening(connection, key, payload, asked ?? { connection, proposals: 0 });
+  }
+
+  /** The newest asker is told. A proposal that is refused takes nothing from one that came through. */
+  private proposeOpening(connection: ClientConnection, key: string, payload: Uint8Array, asked: Opening): void {
+    asked.connection = connection;
+    asked.proposals += 1;
+    this.opening.set(key, asked);
+    this.host.proposePayload(payload, false, (refusal) => {
+      asked.proposals -= 1;
+      if (asked.proposals === 0 && this.opening.get(key) === asked) this.opening.delete(key);
       refuseOpening(connection, key, refusal);
-    };
-    if (invalid !== null) refuse(invalid);
-    else if (!this.host.isLeader) refuse(notLeader(this.host));
-    else if (this.isFullFor(connection)) refuse({ code: "overloaded" });
-    else {
-      this.opening.set(key, connection);
-      this.host.proposePayload(payload, false, refuse);
-    }
+    });
   }
 
   private sessionGone(session: SessionId): Refusal {
@@ -143,7 +158,8 @@ export class SessionRequests {
     this.host.gather(
       () => this.finishResume(connection, session),
       () => {
-        if (this.owners.endResume(session, connection) !== null) refuseSession(connection, session, notLeader(this.host));
+        if (this.owners.endResume(session, connection) !== null)
+          refuseSession(connection, session, notLeader(this.host));
       },
     );
   }
@@ -214,9 +230,10 @@ export class SessionRequests {
   }
 
   private onSessionOpened({ key, session, ttlMs }: Extract<Effect, { kind: "sessionOpened" }>): void {
-    const connection = this.opening.get(key);
-    if (connection === undefined) return;
+    const asked = this.opening.get(key);
+    if (asked === undefined) return;
     this.opening.delete(key);
+    const { connection } = asked;
     const former = this.owners.own(session, connection);
     if (former !== null) former.send({ kind: "superseded", session });
     connection.send({ kind: "sessionOpened", key, session, ttlMs });

@@ -110,6 +110,10 @@ describe("refusals by peers", () => {
     member.refusals.onRefused(refusal("wrong_cluster", "n1"), true);
     member.pass();
     assert.deepEqual(member.exits(), [], "one stray node doesn't end a cluster");
+    const alone = judge("c");
+    alone.refusals.onRefused(refusal("wrong_cluster", "n1"), true);
+    alone.pass();
+    assert.deepEqual(alone.exits(), [], "nor its last member, while the others are being restarted");
     const unformed = judge(null);
     unformed.refusals.onRefused(refusal("wrong_cluster"), true);
     assert.deepEqual(unformed.exits(), ["wrongCluster"], "nothing to lose: at once");

@@ -120,6 +120,25 @@ describe("node host: a client that has seen more than the leader", () => {
   });
 });
 
+describe("node host: an openSession that comes twice", () => {
+  it("is answered, though its repetition is refused", async () => {
+    const cluster = new VirtualCluster({ uncommittedBytesMax: 200 });
+    const leader = await cluster.leader();
+    const client = cluster.client(leader);
+    await client.expect("welcome");
+    const once = {
+      kind: "command",
+      payload: encodeCommand({ kind: "openSession", key: key(1), ttlMs: 5_000, info: "x".repeat(100) }),
+    } as const;
+    client.sendAll(once, once, once);
+    await client.expect("refused", ({ refusal }) => refusal.code === "overloaded");
+    const { session } = await client.expect("sessionOpened");
+    client.sendAll({ kind: "keepalive", session, number: 1 });
+    await client.expect("acknowledged");
+    assert.equal(leader.host?.gateway["sessions"]["opening"].size, 0);
+  });
+});
+
 describe("node host: snapshots", () => {
   /** A follower takes a long snapshot from a leader that completes a shorter one meanwhile; the follower begins after `delayMs`. */
   async function takeWhileReplaced(delayMs: number): Promise<void> {
