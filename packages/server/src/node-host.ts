@@ -4,7 +4,18 @@
  */
 import type { Command, Effect } from "@holdfast/lock";
 import { Raft } from "@holdfast/raft";
-import type { Entry, Index, Message, NodeId, Outbound, Output, Position, Proposal, RoleChange } from "@holdfast/raft";
+import type {
+  Entry,
+  Index,
+  LogBase,
+  Message,
+  NodeId,
+  Outbound,
+  Output,
+  Position,
+  Proposal,
+  RoleChange,
+} from "@holdfast/raft";
 import { encodeCommand } from "@holdfast/wire";
 import type { NodeAddress, NodeStatus, Refusal } from "@holdfast/wire";
 import { Applier } from "./applier.js";
@@ -18,6 +29,7 @@ import { Persister } from "./persister.js";
 import type { PeerEvents } from "./ports.js";
 import { QuorumRounds } from "./quorum-rounds.js";
 import { SnapshotKeeper } from "./snapshot-keeper.js";
+import { SnapshotSource } from "./snapshot-source.js";
 import { Transfers } from "./transfers.js";
 import { TurnQueue } from "./turn-queue.js";
 import type { ClientFrame, NodeEvent } from "./turn-queue.js";
@@ -38,6 +50,7 @@ export class NodeHost implements PeerEvents {
   private readonly persister: Persister;
   private readonly keeper: LeaseKeeper;
   private readonly snapshots: SnapshotKeeper;
+  private readonly source: SnapshotSource;
   private readonly rounds: QuorumRounds = new QuorumRounds();
   private readonly reporter: NodeReport;
   private readonly appends: AppendTimer = new AppendTimer();
@@ -70,7 +83,11 @@ export class NodeHost implements PeerEvents {
       onEffects: (index, effects) => this.onEffects(index, effects),
       onNoop: (entry) => this.onNoop(entry),
     });
-    this.reporter = new NodeReport({ clusterId: options.clusterId, version: options.gateway.version }, this.raft, this.applier);
+    this.reporter = new NodeReport(
+      { clusterId: options.clusterId, version: options.gateway.version },
+      this.raft,
+      this.applier,
+    );
     this.persister = new Persister({ writeBytesMax: options.writeBytesMax }, parts.store, parts.clock, {
       onPersisted: (number, send) => {
         // After a broken invariant nothing may leave the node, whatever became durable before it.
@@ -80,9 +97,9 @@ export class NodeHost implements PeerEvents {
       },
       onOwnChunk: (chunk) => {
         const base = this.snapshots.onWritten(chunk);
-        if (base === null) this.schedule();
-        else this.enqueue({ kind: "step", event: (nowMs) => ({ kind: "snapshotTaken", nowMs, base }) });
-        if (base !== null) this.persister.enqueueRemoval(base.position.index);
+        if (base === null) return this.schedule();
+        this.source.noteTaken(base.position.index);
+        this.enqueue({ kind: "step", event: (nowMs) => ({ kind: "snapshotTaken", nowMs, base }) });
       },
       onFailed: (error) => this.stop({ kind: "storage", error }),
       onSynced: (seconds) => parts.metrics.observeFsync(seconds),
@@ -93,6 +110,7 @@ export class NodeHost implements PeerEvents {
       acknowledge: (session, number) => this.gateway.acknowledge(session, number),
     });
     this.snapshots = new SnapshotKeeper(options.snapshots);
+    this.source = new SnapshotSource(parts.store);
     this.gateway = new ClientGateway(options.gateway, this.gatewayHost(), parts.logger);
   }
 
@@ -382,16 +400,14 @@ export class NodeHost implements PeerEvents {
     if (this.snapshots.isDue) this.snapshots.begin(this.applier.machine, this.raft.baseAt(this.applier.lastApplied));
     const chunk = this.snapshots.next(this.raft.persistedIndex);
     if (chunk !== null) this.persister.enqueueOwnChunk(chunk);
+    if (!this.source.isRemovalDue) return;
+    const through = this.source.takeRemovable(this.raft.status(), this.options.raft.electionTimeoutMsMin);
+    if (through !== null) this.persister.enqueueRemoval(through);
   }
 
-  private readSnapshot(to: NodeId, base: Output["snapshotReads"][number]["base"], chunk: number): void {
-    const { store } = this.parts;
-    const newest = store.snapshot;
-    // How many chunks an older one has is not known any more: it counts as gone, though it may still be there for a moment.
-    const isNewest = newest !== null && newest.base.position.index === base.position.index;
-    const done = isNewest && chunk === newest.chunks - 1;
-    (isNewest ? store.readChunk(base.position.index, chunk) : Promise.resolve(null)).then(
-      (bytes) =>
+  private readSnapshot(to: NodeId, base: LogBase, chunk: number): void {
+    this.source.read(base.position.index, chunk).then(
+      ({ bytes, done }) =>
         this.enqueue({
           kind: "step",
           event: (nowMs) => ({ kind: "snapshotRead", nowMs, to, base, chunk, bytes, done }),

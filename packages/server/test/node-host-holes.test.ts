@@ -173,6 +173,51 @@ describe("node host: snapshots", () => {
   });
 });
 
+describe("node host: snapshots under load", () => {
+  it("a follower is brought up though new snapshots come faster than it can take one", async () => {
+    const cluster = new VirtualCluster({ snapshotEntries: 60, recordsPerPiece: 10 });
+    const leader = await cluster.leader();
+    const client = cluster.client(leader);
+    const session = await open(client, 1);
+    const [away] = others(cluster, leader);
+    assert.ok(away);
+    cluster.kill(away, false);
+    const held = 150;
+    for (let request = 1; request <= held; request += 1) acquire(client, session, request, `doc ${request}`);
+    await cluster.clock.until("a snapshot", () => (leader.disk.snapshot?.chunks ?? 0) > 12, 10_000);
+    away.disk.syncMs = () => 20;
+    // 250 entries a second: a snapshot every quarter of a second, each of 16 chunks that take the follower 25 ms.
+    let request = held;
+    const load = (): void => {
+      if (request > 4_000) return;
+      const last = request;
+      request += 2;
+      const numbers = { session, settled: 1, seen: last > held ? [last - 1, last] : [] };
+      const terms = {
+        names: ["busy"],
+        mode: "shared",
+        slots: 0,
+        wait: true,
+        lockDelayMs: 0,
+        maxHoldMs: 0,
+        info: "",
+      } as const;
+      command(client, { kind: "acquire", request: last + 1, ...numbers, ...terms });
+      command(client, { kind: "release", request: last + 2, ...numbers, of: last + 1, afterMs: 0 });
+      cluster.clock.after(8, load);
+    };
+    load();
+    cluster.start(away);
+    const lag = (): number => (leader.host?.status().lastApplied ?? 0) - (away.host?.status().lastApplied ?? 0);
+    await cluster.clock.pass(300);
+    await cluster.clock.until("it keeps up", () => lag() < 30, 8_000);
+    assert.ok(request < 4_000, "while the load goes on");
+    await cluster.clock.pass(2_000);
+    assert.ok(lag() < 30, `${lag()} entries behind`);
+    assert.deepEqual(cluster.errors, []);
+  });
+});
+
 describe("node host: a snapshot that is no whole one", () => {
   it("ends the node before it takes the place of the log on its disk", async () => {
     const cluster = new VirtualCluster({ snapshotEntries: 60, recordsPerPiece: 10 });
