@@ -77,6 +77,8 @@ export class LockJudge {
 
   /** P5: whoever held it before knows by now that it doesn't any more. */
   noteBelief(name: string, belief: Belief, nowMs: number): void {
+    // Told so late that its time is over: no belief at all.
+    if (belief.endsAtMs() <= nowMs) return;
     const others = this.beliefs.get(name) ?? new Map<string, Belief>();
     for (const [user, other] of others) {
       if (user === belief.user || (other.mode === "shared" && belief.mode === "shared") || belief.mode === "slot")
