@@ -24,6 +24,9 @@ describe("random schedules", () => {
   });
 
   it("did what they are for", { skip: from !== 1 || to !== 60 }, () => {
-    for (const [name, count] of Object.entries(totals)) assert.ok(count > 50, `${name}: ${count}`);
+    const { handovers = 0, ...others } = totals;
+    // A lock passes on although its holder never said a word again.
+    assert.ok(handovers >= 3, `handovers: ${handovers}`);
+    for (const [name, count] of Object.entries(others)) assert.ok(count > 50, `${name}: ${count}`);
   });
 });

@@ -11,7 +11,7 @@ import { VirtualUser } from "./virtual-user.js";
 import type { ServerMessage } from "@holdfast/wire";
 
 const ttlMs = 2_400;
-const faultyMs = 6_000;
+const faultyMs = 4_500;
 
 type Fault = () => void;
 
