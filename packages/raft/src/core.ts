@@ -104,7 +104,8 @@ export class Core {
 
   /** True while a write handed to the disk has not returned for too long: such a node neither leads nor helps others to. */
   get isDiskOverdue(): boolean {
-    return this.nowMs - this.writes.oldestMs >= this.options.diskStallMs;
+    // The same sum as the deadline's: with fractions of a millisecond a difference could fall short of it.
+    return this.nowMs >= this.writes.oldestMs + this.options.diskStallMs;
   }
 
   /** A follower that heard its leader within the election timeout, or a leader: it lets nobody else be elected (thesis 4.2.3). */

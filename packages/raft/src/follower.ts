@@ -1,7 +1,7 @@
 /** The receiving side of replication (thesis 3.5): appends, heartbeats, and what a leader of an old term is told. */
 import { InvariantError } from "./assert.js";
 import type { Core } from "./core.js";
-import { indexAfter, maxIndex, minIndex } from "./position.js";
+import { indexAfter, minIndex } from "./position.js";
 import type { Follower } from "./role.js";
 import type { Entry, Index, Message, NodeId, Position } from "./types.js";
 
@@ -125,13 +125,12 @@ function isConfiguration(core: Core, payload: Uint8Array): boolean {
 }
 
 /**
- * A position where the logs may agree: whole terms are skipped (thesis 3.5), and what is committed agrees for sure, so the search ends after
- * as many rounds as there are terms to skip.
+ * A position where the logs may agree: whole terms are skipped (thesis 3.5), so the search ends after as many rounds as there are terms to
+ * skip. It never goes behind commitIndex: there the leader's terms are the own ones.
  */
 function hintFor(core: Core, previous: Position): Position {
   const { log, commitIndex } = core;
-  const within = log.lastIndexWithin(previous.index, previous.term);
-  const index: Index = within === null ? commitIndex : maxIndex(within, commitIndex);
+  const index = log.lastIndexWithin(previous.index, previous.term) ?? commitIndex;
   return { term: log.termAt(index) ?? log.lastTerm, index };
 }
 

@@ -129,6 +129,38 @@ test("there are no idle ticks: the deadline is the election's, and a leader's ar
   assert.equal(alone.raft.nextDeadlineMs(), alone.nowMs + 1_000, "but its disk");
 });
 
+test("a leader's deadlines between heartbeats: a quorum that goes silent, and the end of a transfer", () => {
+  const hearing = (solo: Solo, untilMs: number): Solo => {
+    while (solo.raft.nextDeadlineMs() < untilMs) solo.toDeadline().accept("n2", 1);
+    return solo;
+  };
+  const silent = new Solo().lead();
+  const heardMs = silent.nowMs;
+  silent.accept("n2", 1);
+  for (let beat = 0; beat < 4; beat += 1) silent.pass(100);
+  // A round puts the heartbeats out of step with the timeout.
+  silent.pass(50).step({ kind: "confirm", id: 1 });
+  assert.equal(silent.raft.nextDeadlineMs(), heardMs + 500);
+  const transferring = new Solo().lead().accept("n2", 1).pass(50);
+  transferring.step({ kind: "transfer", to: "n3" });
+  const deadlineMs = transferring.nowMs + 500;
+  assert.equal(hearing(transferring, deadlineMs).raft.nextDeadlineMs(), deadlineMs);
+});
+
+test("deadlines with fractions of a millisecond are met when they come", () => {
+  for (const offset of [0.1, 0.7, 1 / 3]) {
+    const solo = new Solo();
+    solo.nowMs += offset;
+    solo.lead().accept("n2", 1).propose("x");
+    for (let ticks = 0; solo.raft.role === "leader"; ticks += 1) {
+      const deadlineMs = solo.raft.nextDeadlineMs();
+      solo.toDeadline().accept("n2", 1);
+      assert.ok(solo.raft.role !== "leader" || solo.raft.nextDeadlineMs() > deadlineMs, "no deadline is met in vain");
+      assert.ok(ticks < 100);
+    }
+  }
+});
+
 test("time never falls, whatever events say", () => {
   const solo = new Solo();
   const deadline = solo.raft.nextDeadlineMs();

@@ -299,6 +299,14 @@ test("an unanswered chunk is read and sent again, with growing patience", () => 
   assert.deepEqual(retriesMs, [2_000, 6_000, 14_000]);
 });
 
+test("the end of the patience with a chunk is a deadline", () => {
+  const solo = sendingLeader().pass(30);
+  give(solo, 0);
+  const deadlineMs = solo.nowMs + 2_000;
+  while (solo.raft.nextDeadlineMs() < deadlineMs) solo.toDeadline().accept("n2", 6);
+  assert.equal(solo.raft.nextDeadlineMs(), deadlineMs);
+});
+
 test("after a link was made anew the wanted chunk is asked for again, and a peer that has lost all may begin anew", () => {
   const solo = sendingLeader();
   give(solo, 0);
