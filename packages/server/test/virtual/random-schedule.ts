@@ -88,7 +88,8 @@ export class RandomSchedule {
 
   private checkNodes(): void {
     assert.deepEqual(this.cluster.errors, []);
-    for (const { id, stopped } of this.cluster.nodes) assert.equal(stopped, null, `${id} goes on`);
+    for (const { id, stopped } of this.cluster.nodes)
+      assert.ok(stopped === null || stopped.kind === "asked", `${id} goes on`);
   }
 
   private heal(): void {
@@ -97,6 +98,7 @@ export class RandomSchedule {
     for (const node of cluster.nodes) {
       node.disk.syncMs = () => 1;
       node.clock.resume();
+      if (node.stopped !== null) this.kill(node);
       if (node.host === null) cluster.start(node);
     }
     for (const user of this.users) user.clock.resume();
@@ -135,7 +137,8 @@ export class RandomSchedule {
 
   private addUser(): void {
     this.userCount += 1;
-    const options = { ttlMs, names: this.names, rate: this.drawRate() };
+    const renewMs = this.random.integer(2) === 0 ? ttlMs / 3 : ttlMs / 16;
+    const options = { ttlMs, renewMs, names: this.names, rate: this.drawRate() };
     const path: UserPath = {
       delayMs: () => 1 + this.random.integer(this.jitterMs + 1),
       isCut: (from, to) => this.cluster.cuts.has(`${from}>${to}`),
@@ -184,6 +187,9 @@ export class RandomSchedule {
       ["cut both ways", () => this.cut([[this.leaderOrAny(), this.anyNode()]], 1, 1)],
       ["isolate", () => this.isolate(this.leaderOrAny(), 1, 1)],
       ["deafen", () => this.isolate(this.leaderOrAny(), 0, 1)],
+      ["depose", () => this.depose()],
+      ["rumour of a death", () => this.rumour(this.anyNode())],
+      ["stop in order", () => this.stopInOrder()],
       ["silence", () => this.isolate(this.leaderOrAny(), 1, 0)],
       ["slow link", () => this.slowLink()],
       ["slow disk", () => this.slowDisk()],
@@ -211,6 +217,31 @@ export class RandomSchedule {
     for (const user of this.users) if (random.integer(4) > 0) user.onNodeGone(node);
     this.cluster.clock.after(this.someMs(), () => {
       if (node.host === null) this.cluster.start(node);
+    });
+  }
+
+  /** The others believe that the leader's process is gone; it lives, and still has its clients. */
+  private depose(): void {
+    const leader = this.leaderOrAny();
+    this.isolate(leader, 1, 1);
+    this.rumour(leader);
+  }
+
+  private rumour(gone: VirtualNode): void {
+    for (const node of this.cluster.nodes) {
+      const { host } = node;
+      if (node !== gone) node.clock.deliver(() => host?.onPeerGone(gone.id));
+    }
+  }
+
+  private stopInOrder(): void {
+    const node = this.leaderOrAny();
+    const { host } = node;
+    if (host === null) return;
+    void host.transferAndStop().then(() => {
+      if (node.host !== host) return;
+      assert.deepEqual(node.stopped, { kind: "asked" });
+      this.kill(node);
     });
   }
 

@@ -46,6 +46,8 @@ export interface Chance {
 
 export interface UserOptions {
   readonly ttlMs: number;
+  /** Between two keepalives. */
+  readonly renewMs: number;
   readonly names: readonly string[];
   readonly rate: number;
 }
@@ -184,9 +186,9 @@ export class VirtualUser implements UserEnd {
   }
 
   private renew(session: OpenSession, now: number): void {
-    const { ttlMs } = this.options;
+    const { renewMs } = this.options;
     const sent = session.keepalives.get(session.lastKeepalive);
-    const isDue = now - session.leaseStartMs >= ttlMs / 3 && (sent === undefined || now - sent > 200);
+    const isDue = now - session.leaseStartMs >= renewMs && (sent === undefined || now - sent > renewMs / 4);
     if (isDue) this.sendKeepalive(session, now);
   }
 
