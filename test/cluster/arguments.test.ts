@@ -25,7 +25,18 @@ describe("odd arguments are refused by name", { timeout: 60_000 }, () => {
   const oddNumbers: unknown[] = [Number.NaN, -1, 0.5, "5", null, {}];
 
   it("names", async () => {
-    for (const name of ["", "x".repeat(513), "é".repeat(257), "\ud800", "a\udc00b", "a\u0000b", 7, null, undefined, {}]) {
+    for (const name of [
+      "",
+      "x".repeat(513),
+      "é".repeat(257),
+      "\ud800",
+      "a\udc00b",
+      "a\u0000b",
+      7,
+      null,
+      undefined,
+      {},
+    ]) {
       await refused(/name/, () => client.acquire(name as string));
     }
     await refused(/name/, () => client.acquire([]));
@@ -45,11 +56,13 @@ describe("odd arguments are refused by name", { timeout: 60_000 }, () => {
 
   it("waitMs, lockDelayMs, maxHoldMs and info", async () => {
     // A fraction of a millisecond is no fault in a time to wait.
-    for (const odd of oddNumbers.filter((one) => one !== 0.5)) await refused(/waitMs/, () => client.acquire("odd", { waitMs: odd as number }));
+    for (const odd of oddNumbers.filter((one) => one !== 0.5))
+      await refused(/waitMs/, () => client.acquire("odd", { waitMs: odd as number }));
     for (const odd of [...oddNumbers, 60_001, Number.POSITIVE_INFINITY]) {
       await refused(/lockDelayMs/, () => client.acquire("odd", { lockDelayMs: odd as number }));
     }
-    for (const odd of [...oddNumbers, 2 ** 53]) await refused(/maxHoldMs/, () => client.acquire("odd", { maxHoldMs: odd as number }));
+    for (const odd of [...oddNumbers, 2 ** 53])
+      await refused(/maxHoldMs/, () => client.acquire("odd", { maxHoldMs: odd as number }));
     await refused(/info/, () => client.acquire("odd", { info: "x".repeat(100_000) }));
     await refused(/mode/, () => client.acquire("odd", { mode: "greedy" as "shared" }));
   });

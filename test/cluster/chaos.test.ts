@@ -80,7 +80,9 @@ describe("50 clients on 20 locks while the leader is killed every 5 s", { timeou
     const newest = Math.max(...held.map(({ token }) => token));
     for (const lock of last) assert.ok(lock.token > newest, "an index above all that were acknowledged");
     await Promise.all(last.map((lock) => lock.release()));
-    t.diagnostic(`${held.length} holds, ${kills} leaders killed, refused: ${JSON.stringify(Object.fromEntries(refused))}`);
+    t.diagnostic(
+      `${held.length} holds, ${kills} leaders killed, refused: ${JSON.stringify(Object.fromEntries(refused))}`,
+    );
     assert.ok(held.length > clientCount, "there was work");
     assert.ok(kills >= Math.floor(runMs / killEveryMs) - 3, "leaders were killed");
   });

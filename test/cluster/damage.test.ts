@@ -76,15 +76,23 @@ describe("one node's directory is damaged", { timeout: 240_000 }, () => {
     await work(3);
     await until("the node has caught up", async () => {
       const all = await client.status();
-      const states = all.map((one) => ("status" in one ? one.status : null)).filter((state) => state !== null && state !== undefined);
+      const states = all
+        .map((one) => ("status" in one ? one.status : null))
+        .filter((state) => state !== null && state !== undefined);
       const newest = Math.max(...states.map((state) => state.commitIndex));
       return states.length === 3 && states.every((state) => state.lastApplied >= newest);
     });
   }
 
   const damage: [string, () => void][] = [
-    ["a flipped byte in the log", () => flipByte(newestLog(victim.directory), Math.floor(statSync(newestLog(victim.directory)).size / 2))],
-    ["the log cut below its mark", () => truncateSync(newestLog(victim.directory), Math.floor(statSync(newestLog(victim.directory)).size / 2))],
+    [
+      "a flipped byte in the log",
+      () => flipByte(newestLog(victim.directory), Math.floor(statSync(newestLog(victim.directory)).size / 2)),
+    ],
+    [
+      "the log cut below its mark",
+      () => truncateSync(newestLog(victim.directory), Math.floor(statSync(newestLog(victim.directory)).size / 2)),
+    ],
     ["the log deleted", () => rmSync(newestLog(victim.directory))],
     [
       "CURRENT removed",

@@ -26,7 +26,9 @@ describe("failover", { timeout: 300_000 }, () => {
     const { term, commitIndex } = (await statusOf(leader)) ?? { term: -1, commitIndex: -1 };
     await until("all nodes follow and have caught up", async () => {
       const states = await Promise.all(cluster.nodes.map(statusOf));
-      return states.every((state) => state?.term === term && state.leader === leader.id && state.lastApplied >= commitIndex);
+      return states.every(
+        (state) => state?.term === term && state.leader === leader.id && state.lastApplied >= commitIndex,
+      );
     });
   }
 
@@ -34,7 +36,9 @@ describe("failover", { timeout: 300_000 }, () => {
    * A client waits for a lock; the leader is ended by `end`; at once the holder, in whose hands the lock is, releases it. How long
    * from the end of the leader until the waiter has the lock from the new one.
    */
-  async function trial(end: (leader: Awaited<ReturnType<TestCluster["leader"]>>) => void): Promise<{ ms: number; states: Set<string> }> {
+  async function trial(
+    end: (leader: Awaited<ReturnType<TestCluster["leader"]>>) => void,
+  ): Promise<{ ms: number; states: Set<string> }> {
     await rest();
     const lock = await holder.acquire("failover", { waitMs: 30_000 });
     const kept = await holder.acquire("kept", { waitMs: 30_000 });
@@ -93,6 +97,9 @@ describe("failover", { timeout: 300_000 }, () => {
       times.push(ms);
     }
     t.diagnostic(`median ${median(times).toFixed(0)} ms, worst ${Math.max(...times).toFixed(0)} ms`);
-    assert.ok(median(times) <= 3 * electionTimeoutMs, `median ${median(times)} ms of ${times.map(Math.round).join(", ")}`);
+    assert.ok(
+      median(times) <= 3 * electionTimeoutMs,
+      `median ${median(times)} ms of ${times.map(Math.round).join(", ")}`,
+    );
   });
 });

@@ -20,7 +20,8 @@ function randomBytes(random: () => number, length: number): Uint8Array {
 function mutate(random: () => number, bytes: Uint8Array): Uint8Array {
   const copy = Uint8Array.from(bytes);
   const changes = 1 + Math.floor(random() * 3);
-  for (let count = 0; count < changes; count += 1) copy[Math.floor(random() * copy.length)] = Math.floor(random() * 256);
+  for (let count = 0; count < changes; count += 1)
+    copy[Math.floor(random() * copy.length)] = Math.floor(random() * 256);
   return random() < 0.2 ? copy.subarray(0, Math.floor(random() * copy.length)) : copy;
 }
 

@@ -41,7 +41,10 @@ describe("a holder's death", { timeout: 120_000 }, () => {
     const { atMs, token } = await next.event("granted");
     assert.ok(Number(token) > Number(granted.token));
     // The last keepalive that was acknowledged was sent at the grant or later.
-    assert.ok(atMs - granted.atMs >= ttlMs - (Number(granted.remainingMs) < ttlMs ? ttlMs / 3 : 0), `${atMs - granted.atMs} ms after the grant`);
+    assert.ok(
+      atMs - granted.atMs >= ttlMs - (Number(granted.remainingMs) < ttlMs ? ttlMs / 3 : 0),
+      `${atMs - granted.atMs} ms after the grant`,
+    );
     const bound = 2 * ttlMs + 3 * electionTimeoutMs;
     assert.ok(atMs - killedAtMs <= bound, `${atMs - killedAtMs} ms after the death, ${bound} at most`);
   });

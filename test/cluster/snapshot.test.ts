@@ -24,12 +24,17 @@ describe("snapshots on real disks", { timeout: 180_000 }, () => {
     const leader = await cluster.leader();
     const away = cluster.others(leader)[0] as TestNode;
     await away.kill();
-    const kept = await Promise.all(Array.from({ length: 50 }, (_, at) => client.acquire(`kept:${at}`, { info: "x".repeat(500) })));
+    const kept = await Promise.all(
+      Array.from({ length: 50 }, (_, at) => client.acquire(`kept:${at}`, { info: "x".repeat(500) })),
+    );
     for (let round = 0; round < 20; round += 1) {
       const locks = await Promise.all(Array.from({ length: 20 }, (_, at) => client.acquire(`passing:${at}`)));
       await Promise.all(locks.map((lock) => lock.release()));
     }
-    await until("the log was compacted", async () => ((await statusOf(await cluster.leader()))?.snapshotIndex ?? 0) > 400);
+    await until(
+      "the log was compacted",
+      async () => ((await statusOf(await cluster.leader()))?.snapshotIndex ?? 0) > 400,
+    );
     away.start();
     await caughtUp(away);
     assert.ok(((await statusOf(away))?.snapshotIndex ?? 0) > 400, "it was given a snapshot");

@@ -73,7 +73,17 @@ export class TestNode {
   start(...extra: string[]): void {
     if (this.isRunning) throw new Error(`${this.id} runs already`);
     const log = openSync(this.logFile, "a");
-    const args = [...this.nodeOptions, holdfastBin, "node", "--config", this.configFile, "--id", this.id, "--data", this.directory];
+    const args = [
+      ...this.nodeOptions,
+      holdfastBin,
+      "node",
+      "--config",
+      this.configFile,
+      "--id",
+      this.id,
+      "--data",
+      this.directory,
+    ];
     this.child = spawn(process.execPath, [...args, ...extra], { stdio: ["ignore", log, log] });
     closeSync(log);
   }
@@ -86,9 +96,11 @@ export class TestNode {
   async exited(limitMs = 30_000): Promise<number | string> {
     const child = this.child;
     if (child === null) throw new Error(`${this.id} was never started`);
-    return until(`${this.id} ends`, () => child.signalCode ?? (child.exitCode === null ? null : { code: child.exitCode }), limitMs).then(
-      (end) => (typeof end === "string" ? end : end.code),
-    );
+    return until(
+      `${this.id} ends`,
+      () => child.signalCode ?? (child.exitCode === null ? null : { code: child.exitCode }),
+      limitMs,
+    ).then((end) => (typeof end === "string" ? end : end.code));
   }
 
   async kill(): Promise<void> {
@@ -103,7 +115,9 @@ export class TestNode {
 
   /** User and system CPU seconds so far (Linux). */
   cpuSeconds(): number {
-    const fields = readFileSync(`/proc/${this.pid}/stat`, "utf8").replace(/^.*\) /, "").split(" ");
+    const fields = readFileSync(`/proc/${this.pid}/stat`, "utf8")
+      .replace(/^.*\) /, "")
+      .split(" ");
     return (Number(fields[11]) + Number(fields[12])) / 100;
   }
 }
@@ -132,11 +146,21 @@ export class TestCluster {
     const ports = await freePorts(2 * count);
     const root = mkdtempSync(join(tmpdir(), "holdfast-test-"));
     const nodes = Array.from({ length: count }, (_, at) => {
-      return new TestNode(`n${at + 1}`, ports[2 * at] as number, ports[2 * at + 1] as number, root, options.nodeOptions ?? []);
+      return new TestNode(
+        `n${at + 1}`,
+        ports[2 * at] as number,
+        ports[2 * at + 1] as number,
+        root,
+        options.nodeOptions ?? [],
+      );
     });
     const config = {
       cluster: "test",
-      nodes: nodes.map(({ id, clientPort, peerPort }) => ({ id, peer: `127.0.0.1:${peerPort}`, client: `127.0.0.1:${clientPort}` })),
+      nodes: nodes.map(({ id, clientPort, peerPort }) => ({
+        id,
+        peer: `127.0.0.1:${peerPort}`,
+        client: `127.0.0.1:${clientPort}`,
+      })),
       ...(options.timing === undefined ? {} : { timing: options.timing }),
       ...(options.limits === undefined ? {} : { limits: options.limits }),
     };
@@ -169,14 +193,18 @@ export class TestCluster {
 
   /** The leader that a majority of the running nodes agree on and that serves. */
   async leader(limitMs = 30_000): Promise<TestNode> {
-    return until("a leader", async () => {
-      const states = await Promise.all(this.nodes.filter((node) => node.isRunning).map((node) => statusOf(node)));
-      const known = states.filter((state) => state !== null);
-      const leader = known.find((state) => state.role === "leader" && state.lastApplied > 0);
-      if (leader === undefined) return null;
-      const agreeing = known.filter((state) => state.leader === leader.id && state.term === leader.term);
-      return agreeing.length > this.nodes.length / 2 ? this.node(leader.id) : null;
-    }, limitMs);
+    return until(
+      "a leader",
+      async () => {
+        const states = await Promise.all(this.nodes.filter((node) => node.isRunning).map((node) => statusOf(node)));
+        const known = states.filter((state) => state !== null);
+        const leader = known.find((state) => state.role === "leader" && state.lastApplied > 0);
+        if (leader === undefined) return null;
+        const agreeing = known.filter((state) => state.leader === leader.id && state.term === leader.term);
+        return agreeing.length > this.nodes.length / 2 ? this.node(leader.id) : null;
+      },
+      limitMs,
+    );
   }
 
   async close(): Promise<void> {

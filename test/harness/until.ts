@@ -14,7 +14,8 @@ export async function until<T>(
   for (;;) {
     try {
       const value = await probe();
-      if (value !== null && value !== undefined && value !== false) return value as Exclude<T, null | undefined | false>;
+      if (value !== null && value !== undefined && value !== false)
+        return value as Exclude<T, null | undefined | false>;
       problem = null;
     } catch (error) {
       problem = error;

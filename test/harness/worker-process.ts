@@ -30,7 +30,9 @@ export class WorkerProcess {
     const script = fileURLToPath(new URL("./worker.js", import.meta.url));
     this.child = spawn(process.execPath, [script, JSON.stringify(task)], { stdio: ["pipe", "pipe", "inherit"] });
     if (this.child.stdout === null) throw new Error("no stdout");
-    createInterface({ input: this.child.stdout }).on("line", (line) => this.events.push(JSON.parse(line) as WorkerEvent));
+    createInterface({ input: this.child.stdout }).on("line", (line) =>
+      this.events.push(JSON.parse(line) as WorkerEvent),
+    );
     process.once("exit", this.kill);
   }
 

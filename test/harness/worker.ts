@@ -15,7 +15,9 @@ interface Task {
 const task = JSON.parse(process.argv[2] ?? "{}") as Task;
 
 function report(event: string, facts: object = {}): void {
-  process.stdout.write(`${JSON.stringify({ event, atMs: performance.timeOrigin + performance.now(), pid: process.pid, ...facts })}\n`);
+  process.stdout.write(
+    `${JSON.stringify({ event, atMs: performance.timeOrigin + performance.now(), pid: process.pid, ...facts })}\n`,
+  );
 }
 
 const holdfast = await connect({ endpoints: [...task.endpoints], ttlMs: task.ttlMs, connectTimeoutMs: 30_000 });
@@ -25,7 +27,9 @@ process.stdin.on("end", () => process.exit(0));
 try {
   const lock = await holdfast.acquire(task.name, { waitMs: task.waitMs ?? 120_000 });
   report("granted", { token: lock.token, remainingMs: lock.remainingMs() });
-  lock.signal.addEventListener("abort", () => report("lost", { reason: String((lock.signal.reason as { reason?: unknown })?.reason) }));
+  lock.signal.addEventListener("abort", () =>
+    report("lost", { reason: String((lock.signal.reason as { reason?: unknown })?.reason) }),
+  );
 } catch (error) {
   report("failed", { code: (error as { code?: unknown }).code });
 }

@@ -15,7 +15,9 @@ export class StoryWorker {
     this.child = spawn(process.execPath, [script, JSON.stringify(task)], { stdio: ["pipe", "pipe", "inherit"] });
     this.child.stdin?.on("error", () => {});
     if (this.child.stdout === null) throw new Error("no stdout");
-    createInterface({ input: this.child.stdout }).on("line", (line) => this.events.push(JSON.parse(line) as StoryEvent));
+    createInterface({ input: this.child.stdout }).on("line", (line) =>
+      this.events.push(JSON.parse(line) as StoryEvent),
+    );
     process.once("exit", this.kill);
   }
 

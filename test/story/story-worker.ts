@@ -42,7 +42,9 @@ function report(event: StoryEvent["event"], facts: Omit<StoryEvent, "event" | "a
 
 const holdfast = await connect({ endpoints: [...task.endpoints], ttlMs: task.ttlMs, info: task.name });
 const lock = await holdfast.acquire(`document:${task.document}`, { waitMs: 120_000 });
-lock.signal.addEventListener("abort", () => report("lost", { reason: String((lock.signal.reason as { reason?: unknown }).reason) }));
+lock.signal.addEventListener("abort", () =>
+  report("lost", { reason: String((lock.signal.reason as { reason?: unknown }).reason) }),
+);
 const { rows } = await pool.query("SELECT body FROM documents WHERE id = $1", [task.document]);
 const body = `${String(rows[0]?.["body"])}, then edited by ${task.name}`;
 report("granted", { token: lock.token });
@@ -54,8 +56,14 @@ async function save(): Promise<void> {
     else await pool.query("UPDATE documents SET body = $1 WHERE id = $2", [body, task.document]);
     report("saved", { token: lock.token });
   } catch (error) {
-    const { code, presented, highest, message } = error as { code?: string; presented?: number; highest?: number; message: string };
-    if (code === "stale_token" && presented !== undefined && highest !== undefined) report("refused", { presented, highest });
+    const { code, presented, highest, message } = error as {
+      code?: string;
+      presented?: number;
+      highest?: number;
+      message: string;
+    };
+    if (code === "stale_token" && presented !== undefined && highest !== undefined)
+      report("refused", { presented, highest });
     else report("failed", { message });
   }
 }

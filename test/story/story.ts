@@ -65,7 +65,10 @@ async function play(database: TestPostgres, guarded: boolean, document: string, 
     leader.signal("SIGKILL");
     timeline.say("cluster", `${leader.id}, the leader, is killed (SIGKILL)`);
     const next = await cluster.leader();
-    timeline.say("cluster", `${next.id} leads now, in term ${(await statusOf(next))?.term ?? "?"}; A's silence is counted on`);
+    timeline.say(
+      "cluster",
+      `${next.id} leads now, in term ${(await statusOf(next))?.term ?? "?"}; A's silence is counted on`,
+    );
     const grantedB = await b.event("granted");
     const tokenB = Number(grantedB.token);
     timeline.say("worker B", `holds document:${document} with token ${tokenB}: A's lease had run out`, grantedB.atMs);
@@ -77,13 +80,20 @@ async function play(database: TestPostgres, guarded: boolean, document: string, 
     // The order to save lies in A's input already: it saves as soon as it wakes, as a program does that has just been paused.
     a.say("save");
     a.signal("SIGCONT");
-    timeline.say("worker A", `wakes after ${((performance.now() - stoppedAt) / 1_000).toFixed(1)} s and goes on where it was: it saves`);
+    timeline.say(
+      "worker A",
+      `wakes after ${((performance.now() - stoppedAt) / 1_000).toFixed(1)} s and goes on where it was: it saves`,
+    );
     const stateA = await a.event("state");
     const lostA = await a.event("lost");
     timeline.say("worker A", `its library says ${String(stateA.state)} (${String(lostA.reason)})`, lostA.atMs);
     const end = await until("A's save has ended", () => a.find("refused") ?? a.find("saved") ?? a.find("failed"));
     if (end.event === "refused") {
-      timeline.say("database", `refuses A's save: token ${end.presented}, and ${end.highest} was here before`, end.atMs);
+      timeline.say(
+        "database",
+        `refuses A's save: token ${end.presented}, and ${end.highest} was here before`,
+        end.atMs,
+      );
     } else if (end.event === "saved") {
       timeline.say("database", "takes A's save: nobody looked at the token", end.atMs);
     } else {
@@ -111,25 +121,39 @@ async function main(): Promise<number> {
   const database = await embeddedPostgres();
   const timeline = new Timeline();
   try {
-    await database.pool({ max: 1 }).query("CREATE TABLE documents (id text PRIMARY KEY, body text NOT NULL, fence bigint NOT NULL DEFAULT 0)");
+    await database
+      .pool({ max: 1 })
+      .query("CREATE TABLE documents (id text PRIMARY KEY, body text NOT NULL, fence bigint NOT NULL DEFAULT 0)");
     process.stdout.write("\nWith the guard\n\n");
     const one = await play(database, true, "42", timeline);
     process.stdout.write("\nThe same without the guard\n\n");
     const two = await play(database, false, "43", timeline);
     process.stdout.write("\nWhat must be so\n\n");
-    for (const [title, ending] of [["guarded", one], ["unguarded", two]] as const) {
+    for (const [title, ending] of [
+      ["guarded", one],
+      ["unguarded", two],
+    ] as const) {
       timeline.check(`${title}: another node took over`, ending.leaderChanged);
-      timeline.check(`${title}: B's token ${ending.tokenB} is higher than A's ${ending.tokenA}`, ending.tokenB > ending.tokenA);
+      timeline.check(
+        `${title}: B's token ${ending.tokenB} is higher than A's ${ending.tokenA}`,
+        ending.tokenB > ending.tokenA,
+      );
       timeline.check(`${title}: A's library said lost before A saved`, ending.stateOfA === "lost");
     }
     timeline.check("guarded: A's late save was refused, once", one.refused === 1);
     timeline.check("guarded: B's work is there, and A's is not", one.body === `${original}, then edited by worker B`);
     timeline.check("unguarded: nothing was refused", two.refused === 0);
-    timeline.check("unguarded: A's late save has overwritten B's work", two.body === `${original}, then edited by worker A`);
+    timeline.check(
+      "unguarded: A's late save has overwritten B's work",
+      two.body === `${original}, then edited by worker A`,
+    );
   } finally {
     await database.stop();
   }
-  const refused = timeline.problems.length === 0 ? "Everything as it should be: 1 write refused with the guard, 1 lost without it." : "";
+  const refused =
+    timeline.problems.length === 0
+      ? "Everything as it should be: 1 write refused with the guard, 1 lost without it."
+      : "";
   process.stdout.write(`\n${refused || `${timeline.problems.length} things are not as they should be.`}\n`);
   return timeline.problems.length === 0 ? 0 : 1;
 }

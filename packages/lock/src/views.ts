@@ -1,6 +1,13 @@
 /** Reads. They change nothing, and what they return is nobody's state. */
 import { isReady } from "./grantable.js";
-import { holdersShownMax, listHoldersMax, listLettersMax, listLimitMax, listRowsMax, listWaitersMax } from "./limits.js";
+import {
+  holdersShownMax,
+  listHoldersMax,
+  listLettersMax,
+  listLimitMax,
+  listRowsMax,
+  listWaitersMax,
+} from "./limits.js";
 import { wholeNumber } from "./numbers.js";
 import { grantsOf, holderView } from "./outcomes.js";
 import { Acquire, namesOf } from "./records.js";

@@ -52,6 +52,9 @@ describe("views are bounded", () => {
       after = seen.at(-1) ?? "";
       more = list.more;
     }
-    assert.deepEqual(seen, Array.from({ length: 750 }, (_, at) => name(at)));
+    assert.deepEqual(
+      seen,
+      Array.from({ length: 750 }, (_, at) => name(at)),
+    );
   });
 });

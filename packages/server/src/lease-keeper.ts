@@ -26,7 +26,12 @@ export interface LeaseKeeperHost {
 export interface LeaseSource {
   sessions(): Iterable<{ readonly id: SessionId; readonly ttlMs: number; readonly silence: number }>;
   delays(): Iterable<{ readonly name: string; readonly index: number; readonly delayMs: number }>;
-  timedHolds(): Iterable<{ readonly session: SessionId; readonly of: number; readonly token: number; readonly maxHoldMs: number }>;
+  timedHolds(): Iterable<{
+    readonly session: SessionId;
+    readonly of: number;
+    readonly token: number;
+    readonly maxHoldMs: number;
+  }>;
 }
 
 /** Ids in one entry: bounds the time of one apply. */

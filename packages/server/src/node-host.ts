@@ -56,6 +56,8 @@ export class NodeHost implements PeerEvents {
   private readonly appends: AppendTimer = new AppendTimer();
   private readonly startedAtMs: number;
   private readonly queue: TurnQueue = new TurnQueue();
+  /** A deadline has come: it is decided when this frame has been handled. */
+  private decidesAfter: number | null = null;
   private isScheduled = false;
   private isInTurn = false;
   private isStopped = false;
@@ -224,14 +226,23 @@ export class NodeHost implements PeerEvents {
     for (const event of this.queue.takeEvents()) this.handleEvent(event);
     this.handleFrames();
     if (this.nowMs >= this.raft.nextDeadlineMs()) this.raft.step({ kind: "tick", nowMs: this.nowMs });
-    if (isTimerDue || this.keeper.nextDeadlineMs() === 0) {
-      // All sockets were read once since the timer fired; nothing is decided while a keepalive may wait in the queue.
-      if (this.queue.isEmpty) this.keeper.decide(this.nowMs);
-      else this.timer.putBack();
-    }
+    this.maybeDecide(isTimerDue);
     this.advance();
     this.transfers.settle(this.nowMs, () => (this.isLeader() ? null : this.reporter.leader()));
     this.advanceSnapshot();
+  }
+
+  /**
+   * All sockets were read once since the timer fired. Nothing is decided while a keepalive may wait that was read by then; but frames that
+   * came later don't count, or a flood of them would keep every dead holder's lock.
+   */
+  private maybeDecide(isTimerDue: boolean): void {
+    if (this.decidesAfter === null && (isTimerDue || this.keeper.nextDeadlineMs() === 0)) {
+      this.decidesAfter = this.queue.newestFrame;
+    }
+    if (this.decidesAfter === null || !this.queue.hasTaken(this.decidesAfter)) return;
+    this.decidesAfter = null;
+    this.keeper.decide(this.nowMs);
   }
 
   private handleEvent(event: NodeEvent): void {

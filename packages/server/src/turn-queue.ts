@@ -18,6 +18,8 @@ export class TurnQueue {
   private events: NodeEvent[] = [];
   private frames: ClientFrame[] = [];
   private handled = 0;
+  /** Of all frames that ever came. */
+  private pushed = 0;
 
   get isEmpty(): boolean {
     return this.events.length === 0 && this.handled === this.frames.length;
@@ -29,6 +31,17 @@ export class TurnQueue {
 
   pushFrame(frame: ClientFrame): void {
     this.frames.push(frame);
+    this.pushed += 1;
+  }
+
+  /** The number of the newest frame; they count from 1. */
+  get newestFrame(): number {
+    return this.pushed;
+  }
+
+  /** Whether that frame has been taken. */
+  hasTaken(frame: number): boolean {
+    return this.pushed - (this.frames.length - this.handled) >= frame;
   }
 
   /** All of them, in their order. */

@@ -33,11 +33,6 @@ export class TurnTimer {
     return isDue;
   }
 
-  /** Not decided yet: the next turn finds it due again. */
-  putBack(): void {
-    this.isDue = true;
-  }
-
   arm(deadlineMs: number): void {
     if (deadlineMs === this.armedFor && this.timer !== null) return;
     this.cancel();

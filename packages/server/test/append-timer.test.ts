@@ -9,14 +9,23 @@ function append(...indexes: number[]): Message {
   const entries = indexes.map((index): Entry => {
     return { index: index as Index, term, kind: "command", payload: new Uint8Array(0), chain: 0 };
   });
-  return { kind: "append", term, previous: { term, index: 0 as Index }, previousChain: 0, entries, commitIndex: 0 as Index };
+  return {
+    kind: "append",
+    term,
+    previous: { term, index: 0 as Index },
+    previousChain: 0,
+    entries,
+    commitIndex: 0 as Index,
+  };
 }
 
 test("each append is timed once, by the answer that covers it", () => {
   const timer = new AppendTimer();
   const seen: number[] = [];
   const accept = (from: string, matchIndex: number, nowMs: number): void =>
-    timer.onReceived(from, { kind: "appendAccepted", term, matchIndex: matchIndex as Index }, nowMs, (s) => seen.push(s));
+    timer.onReceived(from, { kind: "appendAccepted", term, matchIndex: matchIndex as Index }, nowMs, (s) =>
+      seen.push(s),
+    );
   timer.onSent("n2", append(1, 2), 1_000);
   timer.onSent("n2", append(3), 2_000);
   timer.onSent("n2", append(), 2_500);

@@ -247,7 +247,15 @@ describe("lease keeper: maxHold and lock-delay", () => {
   it("ends a hold after maxHold and a delay after its time, and anew at a new leader", () => {
     const bench = served();
     const session = bench.open(3_600_000);
-    const acquire = { names: ["a"], mode: "exclusive", slots: 0, wait: true, lockDelayMs: 1_000, maxHoldMs: 5_000, info: "" } as const;
+    const acquire = {
+      names: ["a"],
+      mode: "exclusive",
+      slots: 0,
+      wait: true,
+      lockDelayMs: 1_000,
+      maxHoldMs: 5_000,
+      info: "",
+    } as const;
     bench.apply({ kind: "acquire", session, ...base, ...acquire });
     bench.pass(4_000);
     bench.changeLeader();

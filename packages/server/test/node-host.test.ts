@@ -18,7 +18,15 @@ async function open(client: VirtualClient, at: number, ttlMs = 5_000): Promise<n
 
 function acquire(client: VirtualClient, session: number, request: number, name: string, wait = true): void {
   const request_ = { session, request, settled: 1, seen: [] };
-  const acquire_ = { names: [name], mode: "exclusive", slots: 0, wait, lockDelayMs: 0, maxHoldMs: 0, info: "" } as const;
+  const acquire_ = {
+    names: [name],
+    mode: "exclusive",
+    slots: 0,
+    wait,
+    lockDelayMs: 0,
+    maxHoldMs: 0,
+    info: "",
+  } as const;
   command(client, { kind: "acquire", ...request_, ...acquire_ });
 }
 
@@ -83,7 +91,11 @@ describe("node host: grants", () => {
     await one.expect("superseded");
     await two.expect("acknowledged", ({ number }) => number === 7);
     await granted(two, session, 2);
-    assert.equal(two.received.findIndex(({ kind }) => kind === "resumed") < two.received.findIndex(({ kind }) => kind === "outcome"), true);
+    assert.equal(
+      two.received.findIndex(({ kind }) => kind === "resumed") <
+        two.received.findIndex(({ kind }) => kind === "outcome"),
+      true,
+    );
     const thief = cluster.client(leader);
     thief.sendAll({ kind: "resume", session, key: key(99) });
     assert.equal((await thief.expect("refused")).refusal.code, "session_gone");
@@ -133,7 +145,11 @@ describe("node host: failover", () => {
     command(oneAgain, { kind: "release", session: a, request: 2, settled: 2, seen: [], of: 1, afterMs: 0 });
     const second = await granted(twoAgain, b, 1);
     assert.ok(second > token);
-    const grants = new Set(twoAgain.received.flatMap((m) => (m.kind === "outcome" && m.outcome.kind === "granted" ? [m.outcome.grants[0]?.token] : [])));
+    const grants = new Set(
+      twoAgain.received.flatMap((m) =>
+        m.kind === "outcome" && m.outcome.kind === "granted" ? [m.outcome.grants[0]?.token] : [],
+      ),
+    );
     assert.deepEqual([...grants], [second]);
     healthy(cluster);
   });
@@ -146,7 +162,10 @@ describe("node host: failover", () => {
     client.sendAll({ kind: "keepalive", session, number: 1 });
     await client.expect("acknowledged");
     cluster.isolate(leader);
-    client.sendAll({ kind: "keepalive", session, number: 2 }, { kind: "query", id: 5, query: { kind: "inspect", name: "doc" } });
+    client.sendAll(
+      { kind: "keepalive", session, number: 2 },
+      { kind: "query", id: 5, query: { kind: "inspect", name: "doc" } },
+    );
     await client.expect("leader", (message) => message.leader?.id !== leader.id);
     assert.ok(!client.received.some((message) => message.kind === "acknowledged" && message.number === 2));
     assert.ok(!client.received.some((message) => message.kind === "answer"));
@@ -200,7 +219,10 @@ describe("node host: failover", () => {
     const client = cluster.client(leader);
     await client.expect("welcome");
     const stopping = leader.host?.transferAndStop();
-    const moved = await client.expect("leader", (message) => message.leader !== null && message.leader.id !== leader.id);
+    const moved = await client.expect(
+      "leader",
+      (message) => message.leader !== null && message.leader.id !== leader.id,
+    );
     assert.ok(cluster.clock.nowMs - startedAt < 100, `${cluster.clock.nowMs - startedAt} ms`);
     await stopping;
     await cluster.clock.pass(10);
@@ -256,7 +278,14 @@ describe("node host: expiry and restart", () => {
     const session = await open(client, 1, 600_000);
     for (let request = 1; request <= 400; request += 1) {
       command(client, {
-        ...{ kind: "acquire", session, request, settled: Math.max(1, request - 3), seen: [], names: [`doc ${request % 90}`] },
+        ...{
+          kind: "acquire",
+          session,
+          request,
+          settled: Math.max(1, request - 3),
+          seen: [],
+          names: [`doc ${request % 90}`],
+        },
         ...{ mode: "shared", slots: 0, wait: true, lockDelayMs: 0, maxHoldMs: 0, info: "x".repeat(200) },
       } as Command);
       if (request % 20 === 0) await granted(client, session, request);

@@ -69,13 +69,28 @@ describe("persister", () => {
   it("keeps one write in flight and merges what queued meanwhile", async () => {
     const bench = new Bench();
     bench.persister.enqueue({ ...nothing, number: 1, entries: [entry(1)], sendAfterPersist: [vote("a")] });
-    bench.persister.enqueue({ ...nothing, number: 2, entries: [entry(2)], hardState: hardState(2), sendAfterPersist: [vote("b")] });
-    bench.persister.enqueue({ ...nothing, number: 3, entries: [entry(3)], hardState: hardState(3), sendAfterPersist: [vote("c")] });
+    bench.persister.enqueue({
+      ...nothing,
+      number: 2,
+      entries: [entry(2)],
+      hardState: hardState(2),
+      sendAfterPersist: [vote("b")],
+    });
+    bench.persister.enqueue({
+      ...nothing,
+      number: 3,
+      entries: [entry(3)],
+      hardState: hardState(3),
+      sendAfterPersist: [vote("c")],
+    });
     assert.equal(bench.writes.length, 1);
     await bench.finish();
     assert.deepEqual(bench.told, ["persisted 1 a"]);
     assert.equal(bench.writes.length, 2);
-    assert.deepEqual(bench.writes[1]?.entries.map(({ index }) => index), [2, 3]);
+    assert.deepEqual(
+      bench.writes[1]?.entries.map(({ index }) => index),
+      [2, 3],
+    );
     assert.deepEqual(bench.writes[1]?.hardState, hardState(3));
     await bench.finish();
     assert.deepEqual(bench.told, ["persisted 1 a", "persisted 3 b c"]);
@@ -102,7 +117,10 @@ describe("persister", () => {
     await bench.finish();
     const write = bench.writes[1];
     assert.equal(write?.truncateFrom, 3);
-    assert.deepEqual(write?.entries.map(({ index, term }) => [index, term]), [[3, 3]]);
+    assert.deepEqual(
+      write?.entries.map(({ index, term }) => [index, term]),
+      [[3, 3]],
+    );
   });
 
   it("a truncation behind entries that start above it keeps the order", async () => {
@@ -112,12 +130,23 @@ describe("persister", () => {
     bench.persister.enqueue({ ...nothing, number: 3, truncateFrom: 5 as Index, entries: [entry(5, 2), entry(6, 2)] });
     await bench.finish();
     assert.equal(bench.writes[1]?.truncateFrom, 5);
-    assert.deepEqual(bench.writes[1]?.entries.map(({ index, term }) => [index, term]), [[4, 1], [5, 2], [6, 2]]);
+    assert.deepEqual(
+      bench.writes[1]?.entries.map(({ index, term }) => [index, term]),
+      [
+        [4, 1],
+        [5, 2],
+        [6, 2],
+      ],
+    );
   });
 
   it("bounds a write by its bytes, and puts one chunk or removal in each", async () => {
     const bench = new Bench(25);
-    const base = { position: { term: 1 as Term, index: 9 as Index }, chain: 0, configuration: { voters: [], outgoing: [], learners: [], removed: [] } };
+    const base = {
+      position: { term: 1 as Term, index: 9 as Index },
+      chain: 0,
+      configuration: { voters: [], outgoing: [], learners: [], removed: [] },
+    };
     const chunk = { base, bytes: new Uint8Array(1), done: false };
     bench.persister.enqueue({ ...nothing, number: 1, entries: [entry(1), entry(2), entry(3)] });
     bench.persister.enqueue({ ...nothing, number: 2, entries: [entry(4)] });

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { encodeCommand } from "@holdfast/wire";
 import type { ClientConnection } from "../src/ports.js";
 import { TurnQueue } from "../src/turn-queue.js";
 import { electionTimeoutMs, VirtualCluster } from "./virtual/virtual-cluster.js";
@@ -55,5 +56,33 @@ describe("turn queue", () => {
     assert.equal(leader.host?.status().role, "leader");
     assert.equal(leader.host?.status().term, term);
     assert.deepEqual(cluster.errors, []);
+  });
+
+  it("decides what is due although frames come faster than they are handled", async () => {
+    const cluster = new VirtualCluster({ nodes: 1 });
+    const leader = await cluster.leader();
+    const client = cluster.client(leader);
+    const payload = encodeCommand({ kind: "openSession", key: "a".repeat(32), ttlMs: 2_000, info: "" });
+    client.sendAll({ kind: "command", payload });
+    await client.expect("sessionOpened");
+    const { host } = leader;
+    assert.ok(host);
+    const handle = host.gateway.handle.bind(host.gateway);
+    host.gateway.handle = (from, message) => {
+      cluster.clock.nowMs += 1.2;
+      handle(from, message);
+    };
+    let isFlood = true;
+    const flood = (): void => {
+      for (let count = 0; count < 100; count += 1) {
+        host.gateway.onMessages(client, [{ kind: "query", id: 1, query: { kind: "status" } }]);
+      }
+      if (isFlood) cluster.clock.after(100, flood);
+    };
+    flood();
+    const startMs = cluster.clock.nowMs;
+    await cluster.clock.until("the session expires", () => host.status().sessions === 0, 15_000);
+    isFlood = false;
+    assert.ok(cluster.clock.nowMs - startMs >= 2_000);
   });
 });

@@ -164,7 +164,10 @@ export const results: Record<QueryResult["kind"], readonly QueryResult[]> = {
     {
       kind: "locks",
       index: 10,
-      locks: [lock, { ...lock, name: "free", mode: null, holders: [], holderCount: 0, waiters: [], waiterCount: 0, delays: [] }],
+      locks: [
+        lock,
+        { ...lock, name: "free", mode: null, holders: [], holderCount: 0, waiters: [], waiterCount: 0, delays: [] },
+      ],
       more: true,
     },
   ],

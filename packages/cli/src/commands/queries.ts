@@ -42,8 +42,7 @@ export function lockText(name: string, lock: LockView | null): string {
       ["name", plain(name)],
       ["state", "free"],
     ]);
-  const places: [string, string][] =
-    lock.slots > 0 ? [["places", `${lock.holderCount} of ${lock.slots} taken`]] : [];
+  const places: [string, string][] = lock.slots > 0 ? [["places", `${lock.holderCount} of ${lock.slots} taken`]] : [];
   const delays = lock.delays.map(({ delayMs, index, slot }): [string, string] => [
     "delayed",
     `${formatDuration(delayMs)} in all, since entry ${index}${slot === null ? "" : `, place ${slot}`}`,
