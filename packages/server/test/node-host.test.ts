@@ -277,17 +277,16 @@ describe("node host: expiry and restart", () => {
     const client = cluster.client(leader);
     const session = await open(client, 1, 600_000);
     for (let request = 1; request <= 400; request += 1) {
-      command(client, {
-        ...{
-          kind: "acquire",
-          session,
-          request,
-          settled: Math.max(1, request - 3),
-          seen: [],
-          names: [`doc ${request % 90}`],
-        },
-        ...{ mode: "shared", slots: 0, wait: true, lockDelayMs: 0, maxHoldMs: 0, info: "x".repeat(200) },
-      } as Command);
+      const carried = { session, request, settled: Math.max(1, request - 3), seen: [] };
+      const asked = {
+        mode: "shared",
+        slots: 0,
+        wait: true,
+        lockDelayMs: 0,
+        maxHoldMs: 0,
+        info: "x".repeat(200),
+      } as const;
+      command(client, { kind: "acquire", ...carried, ...asked, names: [`doc ${request % 90}`] });
       if (request % 20 === 0) await granted(client, session, request);
     }
     await cluster.clock.until("the log was compacted", () => (leader.host?.status().snapshotIndex ?? 0) > 300, 10_000);
