@@ -33,10 +33,7 @@ export function onPropose(core: Core, proposal: Proposal): void {
 
 /** Whether fillAppends would send anything. */
 export function areAppendsDue(core: Core, leader: Leader): boolean {
-  for (const peer of leader.peers.values()) {
-    if (peer.nextAppendFor(core.log.lastIndex) === "none") continue;
-    if (!isBehindLog(core, peer) || core.wasHeardLately(peer)) return true;
-  }
+  for (const peer of leader.peers.values()) if (peer.nextAppendFor(core.log.lastIndex) !== "none") return true;
   return false;
 }
 
@@ -52,9 +49,9 @@ export function fillAppends(core: Core, leader: Leader): void {
         peer.becomeProbe(core.log.baseIndex);
         continue;
       }
-      if (isBehindLog(core, peer)) {
-        // A chunk sent to a peer that is down is wasted: wait until it is heard.
-        if (core.wasHeardLately(peer)) beginSnapshot(core, peer);
+      if (peer.nextIndex <= core.log.baseIndex) {
+        // A probe was rejected as far back as the log goes.
+        beginSnapshot(core, peer);
         break;
       }
       if (kind === "entries" && shared[0]?.index !== peer.nextIndex) shared = entriesFor(core, peer);
@@ -107,11 +104,6 @@ export function maybeCommit(core: Core, leader: Leader): void {
   if (index <= core.commitIndex || index < leader.noopIndex) return;
   assert(core.log.termAt(index) === core.term, "entries after a leader's first are of its term");
   core.advanceCommit(index);
-}
-
-/** A probe was rejected as far back as the log goes. */
-function isBehindLog(core: Core, peer: Progress): boolean {
-  return peer.state === "probe" && peer.nextIndex <= core.log.baseIndex;
 }
 
 function entriesFor(core: Core, peer: Progress): readonly Entry[] {
