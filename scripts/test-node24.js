@@ -1,4 +1,4 @@
-/** Runs the fast part of the tests on Node 24, which test/node24 pins. Other arguments go to scripts/test.js. */
+/** Runs the fast part of the tests on Node 24, which test/node24 pins; all of them with --all. Other arguments go to scripts/test.js. */
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import path from "node:path";
@@ -27,8 +27,10 @@ function install() {
 function runTests() {
   const { version } = process;
   const found = spawnSync(binary, ["--version"], { encoding: "utf8" }).stdout.trim();
-  console.log(`test:node24: the fast part on ${found} (started by ${version})`);
-  const fast = [path.join(top, "scripts/test.js"), "--fast", ...process.argv.slice(2)];
-  const { status } = spawnSync(binary, fast, { cwd: top, stdio: ["ignore", "inherit", "inherit"] });
+  const isWhole = process.argv.includes("--all");
+  console.log(`test:node24: ${isWhole ? "everything" : "the fast part"} on ${found} (started by ${version})`);
+  const others = process.argv.slice(2).filter((word) => word !== "--all");
+  const words = [path.join(top, "scripts/test.js"), ...(isWhole ? [] : ["--fast"]), ...others];
+  const { status } = spawnSync(binary, words, { cwd: top, stdio: ["ignore", "inherit", "inherit"] });
   return status ?? 1;
 }
