@@ -16,6 +16,8 @@ interface Greeting {
   greeted: boolean;
   /** What it has said while its welcome waits for a quorum round. */
   held: ClientMessage[] | null;
+  /** Frames in the host's queue. */
+  waiting: number;
 }
 
 export class ClientGateway implements ClientEvents {
@@ -39,11 +41,18 @@ export class ClientGateway implements ClientEvents {
   }
 
   onOpened(connection: ClientConnection): void {
-    this.connections.set(connection, { greeted: false, held: null });
+    this.connections.set(connection, { greeted: false, held: null, waiting: 0 });
   }
 
   onMessages(connection: ClientConnection, messages: readonly ClientMessage[]): void {
+    this.noteWaiting(connection, 1);
     this.host.enqueue(connection, messages);
+  }
+
+  /** One frame, in the host's turn. */
+  handleFrame(connection: ClientConnection, messages: readonly ClientMessage[]): void {
+    this.noteWaiting(connection, -1);
+    for (const message of messages) this.handle(connection, message);
   }
 
   onClosed(connection: ClientConnection): void {
@@ -52,8 +61,7 @@ export class ClientGateway implements ClientEvents {
     this.queries.onClosed(connection);
   }
 
-  /** One message, in the host's turn. */
-  handle(connection: ClientConnection, message: ClientMessage): void {
+  private handle(connection: ClientConnection, message: ClientMessage): void {
     const state = this.connections.get(connection);
     if (state === undefined) return;
     if (state.held !== null && state.held.length < limits.messagesPerFrameMax) {
@@ -152,6 +160,13 @@ export class ClientGateway implements ClientEvents {
       leader: host.leader,
       nodes: host.nodes,
     });
+  }
+
+  private noteWaiting(connection: ClientConnection, change: number): void {
+    const state = this.connections.get(connection);
+    if (state === undefined) return;
+    state.waiting += change;
+    connection.noteWaiting(state.waiting);
   }
 
   private onHello(

@@ -24,6 +24,9 @@ export interface ClientSocketOwner {
   onDirty(connection: ClientSocket): void;
 }
 
+/** Frames of one connection that may wait for the node's turn; a client that keeps the rules sends one at a time, or a few. */
+const waitingFramesMax = 64;
+
 export class ClientSocket implements ClientConnection {
   readonly id: number;
   readonly remote: string;
@@ -69,6 +72,11 @@ export class ClientSocket implements ClientConnection {
     if (!this.socket.isOpen) return;
     this.outbox.push(message);
     if (this.outbox.length === 1) this.owner.onDirty(this);
+  }
+
+  noteWaiting(frames: number): void {
+    if (frames >= waitingFramesMax) this.socket.pause();
+    else if (frames <= waitingFramesMax / 4) this.socket.resume();
   }
 
   close(code: number, reason: string): void {

@@ -37,6 +37,7 @@ import { TurnTimer } from "./turn-timer.js";
 
 /** Clients' frames handled in one turn, and its time: timers, sockets and heartbeats get theirs in between. */
 const framesPerTurnMax = 1_024;
+const framesPerTurnMin = 32;
 const turnMsMax = 10;
 
 export class NodeHost implements PeerEvents {
@@ -270,10 +271,12 @@ export class NodeHost implements PeerEvents {
   }
 
   private handleFrames(): void {
-    for (let count = 0; count < framesPerTurnMax && !this.isTurnLong; count += 1) {
+    for (let count = 0; count < framesPerTurnMax; count += 1) {
+      // Clients get on too when the rest of the turn takes long.
+      if (count >= framesPerTurnMin && this.isTurnLong) return;
       const frame = this.queue.takeFrame();
       if (frame === undefined) return;
-      for (const message of frame.messages) this.gateway.handle(frame.connection, message);
+      this.gateway.handleFrame(frame.connection, frame.messages);
     }
   }
 

@@ -45,6 +45,7 @@ export class GuardedSocket {
   private hasSent = false;
   private isOver = false;
   private isListening = true;
+  private isPaused = false;
 
   /** `raw` is the TCP socket below: its count of bytes read is the only sign of life that a half-read message gives. */
   constructor(socket: WebSocket, raw: Socket, clock: Clock, events: SocketEvents) {
@@ -95,10 +96,24 @@ export class GuardedSocket {
     this.hasSent = false;
   }
 
+  /** Reads nothing more for now; what has been read already still comes. The other side is held back by TCP. */
+  pause(): void {
+    if (this.isPaused || !this.isOpen) return;
+    this.isPaused = true;
+    this.socket.pause();
+  }
+
+  resume(): void {
+    if (!this.isPaused) return;
+    this.isPaused = false;
+    this.socket.resume();
+  }
+
   /** How many sweeps in a row have found no byte from the other side, this one included. Counted, not timed: a stall of ours is one sweep. */
   sweep(): number {
     const { bytesRead } = this.raw;
-    this.quietSweeps = bytesRead === this.bytesSeen ? this.quietSweeps + 1 : 0;
+    // Whom we don't listen to is not quiet.
+    this.quietSweeps = !this.isPaused && bytesRead === this.bytesSeen ? this.quietSweeps + 1 : 0;
     this.bytesSeen = bytesRead;
     return this.quietSweeps;
   }

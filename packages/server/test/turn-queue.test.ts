@@ -5,7 +5,7 @@ import type { ClientConnection } from "../src/ports.js";
 import { TurnQueue } from "../src/turn-queue.js";
 import { electionTimeoutMs, VirtualCluster } from "./virtual/virtual-cluster.js";
 
-const connection: ClientConnection = { id: 1, remote: "", send() {}, close() {} };
+const connection: ClientConnection = { id: 1, remote: "", send() {}, noteWaiting() {}, close() {} };
 
 describe("turn queue", () => {
   it("gives clients' frames in their order, each once, through any number of them", () => {
@@ -39,10 +39,10 @@ describe("turn queue", () => {
     const { host } = leader;
     assert.ok(host);
     // Each frame costs 1 ms, and a thousand come each second: the loop is busy all the time.
-    const handle = host.gateway.handle.bind(host.gateway);
-    host.gateway.handle = (from, message) => {
+    const handle = host.gateway.handleFrame.bind(host.gateway);
+    host.gateway.handleFrame = (from, messages) => {
       cluster.clock.nowMs += 1;
-      handle(from, message);
+      handle(from, messages);
     };
     let isFlood = true;
     const flood = (): void => {
@@ -67,10 +67,10 @@ describe("turn queue", () => {
     await client.expect("sessionOpened");
     const { host } = leader;
     assert.ok(host);
-    const handle = host.gateway.handle.bind(host.gateway);
-    host.gateway.handle = (from, message) => {
+    const handle = host.gateway.handleFrame.bind(host.gateway);
+    host.gateway.handleFrame = (from, messages) => {
       cluster.clock.nowMs += 1.2;
-      handle(from, message);
+      handle(from, messages);
     };
     let isFlood = true;
     const flood = (): void => {

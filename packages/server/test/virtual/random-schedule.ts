@@ -29,6 +29,7 @@ export class RandomSchedule {
   private readonly kinds: readonly (readonly [string, Fault])[];
   private readonly names: readonly string[];
   private userCount = 0;
+  private isHealed = false;
 
   constructor(seed: number) {
     const random = seededRandom(Math.imul(seed, 0x9e3779b1) ^ 0x5bd1e995);
@@ -94,6 +95,7 @@ export class RandomSchedule {
 
   private heal(): void {
     const { cluster } = this;
+    this.isHealed = true;
     this.slowLinks.clear();
     for (const node of cluster.nodes) {
       node.disk.syncMs = () => 1;
@@ -215,7 +217,7 @@ export class RandomSchedule {
     const { random } = this;
     this.cluster.kill(node, random.integer(3) > 0, random.integer(2) === 0);
     for (const user of this.users) if (random.integer(4) > 0) user.onNodeGone(node);
-    this.cluster.clock.after(this.someMs(), () => {
+    this.cluster.clock.after(this.isHealed ? 0 : this.someMs(), () => {
       if (node.host === null) this.cluster.start(node);
     });
   }

@@ -76,6 +76,8 @@ export class UserConnection implements ClientConnection {
     });
   }
 
+  noteWaiting(): void {}
+
   close(): void {
     this.host?.gateway.onClosed(this);
     this.breakDown();

@@ -179,7 +179,8 @@ export class VirtualCluster {
 
   /** Those that run and say they lead. */
   leaders(): VirtualNode[] {
-    return this.nodes.filter((node) => !node.clock.isPaused && node.host?.status().role === "leader");
+    const runs = (node: VirtualNode): boolean => node.stopped === null && !node.clock.isPaused;
+    return this.nodes.filter((node) => runs(node) && node.host?.status().role === "leader");
   }
 
   async leader(limitMs = 10 * electionTimeoutMs): Promise<VirtualNode> {
@@ -335,6 +336,8 @@ export class VirtualClient implements ClientConnection {
     const [decoded] = decodeServerFrame(encodeServerFrame([message]));
     this.clock.after(networkMs, () => this.received.push(decoded as ServerMessage));
   }
+
+  noteWaiting(): void {}
 
   close(code: number, reason: string): void {
     this.closed = `${code} ${reason}`;
