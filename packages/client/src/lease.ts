@@ -58,6 +58,11 @@ export class Lease {
     return usableMs(this.ttlMs) - elapsedMs(this.clock, this.renewedAt);
   }
 
+  /** Since what renewed it last was sent. */
+  get ageMs(): number {
+    return elapsedMs(this.clock, this.renewedAt);
+  }
+
   /** Whether the monotonic clock alone would still call it running: then a suspend has used it up. */
   get runsByMonotonicClock(): boolean {
     return this.clock.monotonicMs() - this.renewedAt.monotonicMs < usableMs(this.ttlMs);

@@ -228,7 +228,8 @@ export class LockClient implements Holdfast {
   private limitError(acquire: Acquire): HoldfastError {
     const { wait, waitMs, names } = acquire.request;
     if (acquire.stage === "queued" && acquire.home?.isFull === true) {
-      const problem = "this client's session holds and waits for as many locks as one may; another connect() brings another session";
+      const problem =
+        "this client's session holds and waits for as many locks as one may; another connect() brings another session";
       return new HoldfastError("overloaded", problem);
     }
     const isAsked = acquire.ahead !== null || (wait && this.finder.leader !== null && !acquire.wasOverloaded);

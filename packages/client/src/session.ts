@@ -201,9 +201,10 @@ export class Session implements LockOwner, RequestsHost {
 
   onResumed(view: ResumeView): void {
     if (this.stage !== "open" || this.isResumed) return;
-    this.isResumed = true;
     this.backoff.reset();
+    // First what happened before this connection: see newLock.
     this.requests.reconcile(view);
+    this.isResumed = true;
   }
 
   onAcknowledged(number: number): void {
@@ -265,7 +266,8 @@ export class Session implements LockOwner, RequestsHost {
     const renewedAt = this.isResumed ? start : (leaseBefore ?? start);
     const heldFrom = acquire.sentAt === null ? renewedAt : laterOf(renewedAt, acquire.sentAt);
     const { mode, stopOn } = acquire.request;
-    if (this.options.isManual && keepalive.isDue) keepalive.sendNow();
+    // From now on only its holder renews it: it begins with a whole lease.
+    if (this.options.isManual && keepalive.lease.ageMs > keepalive.lease.ttlMs / 10) keepalive.sendNow();
     return new LockHandle({ request: acquire.number, mode, grants, stopOn, maxHoldMs, heldFrom }, this, parts);
   }
 

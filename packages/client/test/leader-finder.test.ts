@@ -100,8 +100,8 @@ describe("connect", () => {
 
 describe("failover", () => {
   /** A holder, and a waiter that is granted when the new leader is told to release: the time from the election to the grant. */
-  async function grantedAfter(world: World, fail: () => void | Promise<void>): Promise<number> {
-    const holdfast = await world.connect();
+  async function grantedAfter(world: World, fail: () => void | Promise<void>, seed = 1): Promise<number> {
+    const holdfast = await world.connect({}, seed);
     const stranger = new Stranger(world.cluster);
     const held = stranger.acquire("a");
     const waiting = outcomeOf(holdfast.acquire("a", { waitMs: 60_000 }));
@@ -129,10 +129,21 @@ describe("failover", () => {
   });
 
   test("a leader that hands over: the waiter hardly notices", async () => {
-    const world = new World();
-    const ms = await grantedAfter(world, () => world.cluster.elect("n3"));
-    assert.ok(ms < 15, `${ms} ms`);
-    assert.equal(world.network.socketCount, 1);
+    for (const next of ["n2", "n3"]) {
+      const world = new World();
+      const ms = await grantedAfter(world, () => world.cluster.elect(next));
+      assert.ok(ms < 15, `${ms} ms`);
+      assert.equal(world.network.socketCount, 1);
+    }
+  });
+
+  test("the named leader is asked before others, of which one is silent", async () => {
+    for (let seed = 1; seed <= 5; seed += 1) {
+      const world = new World();
+      world.cluster.node("n2").reach = "silent";
+      const ms = await grantedAfter(world, () => world.cluster.elect("n3"), seed);
+      assert.ok(ms < 15, `${ms} ms`);
+    }
   });
 
   // B 39, B 71, B 72: a leader that hangs is noticed through pings, and others are asked meanwhile.
@@ -262,7 +273,8 @@ describe("manners", () => {
     const world = new World();
     const holdfast = await world.connect();
     await world.within(100, holdfast.acquire("a"));
-    await world.clock.advance(10_000);
+    const { pings } = world.network;
+    await world.until(5_000, "a ping is on its way", () => world.network.pings > pings);
     const dials = world.network.dialled.length;
     world.clock.stall(6_000);
     await world.clock.advance(5_000);

@@ -46,7 +46,10 @@ describe("acquire", () => {
     assert.equal((refused.error as { code?: string }).code, "overloaded");
     assert.match((refused.error as Error).message, /as many locks as one may/);
     await world.within(5_000, Promise.all(locks.slice(300, 500).map((lock) => lock.release())));
-    const next = await world.within(5_000, Promise.all(Array.from({ length: 150 }, (_, at) => holdfast.acquire(`next-${at}`))));
+    const next = await world.within(
+      5_000,
+      Promise.all(Array.from({ length: 150 }, (_, at) => holdfast.acquire(`next-${at}`))),
+    );
     assert.equal(next.length, 150);
     assert.equal(world.cluster.machine.lockCount, 950);
   });

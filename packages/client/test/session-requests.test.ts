@@ -52,6 +52,44 @@ describe("retries", () => {
     assert.equal(acquires(world, "a")[0]?.request, acquires(world, "a")[1]?.request);
   });
 
+  test("what a dead leader leaves unanswered is sent again in its order", async () => {
+    const world = new World();
+    const holdfast = await world.connect();
+    await world.within(100, holdfast.acquire("warm"));
+    world.cluster.dropRequest = (message) => message.kind === "command";
+    const granted: number[] = [];
+    const all = Array.from({ length: 20 }, async (_, at) => {
+      const lock = await holdfast.acquire("a");
+      granted.push(at);
+      await lock.release();
+    });
+    await world.clock.advance(10);
+    world.cluster.kill("n1");
+    world.cluster.dropRequest = () => false;
+    world.cluster.elect("n2");
+    await world.within(1_000, Promise.all(all));
+    assert.deepEqual(granted, [...granted.keys()]);
+  });
+
+  test("each spell of overload begins with a quick retry", async () => {
+    const world = new World();
+    const holdfast = await world.connect();
+    for (let spell = 0; spell < 4; spell += 1) {
+      let refusals = 0;
+      world.cluster.refuseCommand = (command) => {
+        refusals += command.kind === "acquire" ? 1 : 0;
+        return command.kind === "acquire" && refusals <= 5 ? { code: "overloaded" } : null;
+      };
+      const lock = await world.within(2_000, holdfast.acquire("a", { waitMs: 2_000 }));
+      await world.within(100, lock.release());
+      const times = world.cluster.received
+        .filter(({ message }) => isCommand(message, "acquire"))
+        .map(({ atMs }) => atMs);
+      const [first = 0, second = 0] = times.slice(-6);
+      assert.ok(second - first < 55, `${second - first} ms in spell ${spell}`);
+    }
+  });
+
   test("unknown_outcome and not_leader are retried with the same number", async () => {
     const world = new World();
     const holdfast = await world.connect();

@@ -64,6 +64,8 @@ export class FakeCluster {
   refuseCommand: (command: Command, node: FakeNode) => Refusal | null = () => null;
   /** Without it nothing is committed, and no keepalive, resume or query answered. */
   hasQuorum = true;
+  /** Acknowledges keepalives of a session that is being resumed before it says what it holds. */
+  acknowledgesEarly = false;
   /** How long a quorum round, or a commit, takes. */
   roundMs = 1;
   /** Ends sessions at TTL + 1 % of silence, as the lease-keeper does. */
@@ -283,7 +285,8 @@ export class FakeCluster {
     if (this.leaderId !== node.id) return this.refuse(node, socket, { session }, this.notLeader(node));
     const kept = this.resuming.get(socket)?.get(session);
     if (kept !== undefined) {
-      kept.push(message);
+      if (this.acknowledgesEarly) this.say(node, socket, { kind: "acknowledged", session, number });
+      else kept.push(message);
       return;
     }
     this.commit(() => {
