@@ -259,18 +259,14 @@ export class LockClient implements Holdfast {
     this.onConnected?.(connectionClosed());
     for (const acquire of this.waits.all()) this.giveUp(acquire, connectionClosed());
     this.queries.close();
-    const end = (): void => {
-      if (this.stage === "closed") return;
-      this.stop();
-      this.hold.end();
-      onClosed();
-    };
     const release = (): void => {
       const { connectTimeoutMs } = this.options;
       const timer = this.ports.clock.setTimer(connectTimeoutMs, () => this.pool.endAll("closed"));
       this.pool.close(() => {
         timer.cancel();
-        end();
+        this.stop();
+        this.hold.end();
+        onClosed();
       });
     };
     if (drainMs === 0) {

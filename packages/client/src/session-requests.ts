@@ -192,10 +192,12 @@ export class SessionRequests {
   end(reason: LockLossReason, fate: SessionFate): { orphans: readonly Acquire[]; locks: readonly LockHandle[] } {
     const acquires = [...this.sender.acquires.values()];
     const orphans = [...acquires.filter((acquire) => !acquire.isSettled), ...this.sender.queue];
+    // A hold may be known to be over while its release is unanswered.
+    const released = [...this.sender.endings.values()].flatMap(({ of }) => (of === null ? [] : [of]));
     this.sender.clear();
     for (const acquire of acquires) acquire.stage = "over";
     for (const orphan of orphans) orphan.requeue();
-    const locks = acquires.flatMap(({ lock }) => (lock === null ? [] : [lock]));
+    const locks = [...new Set([...acquires, ...released])].flatMap(({ lock }) => (lock === null ? [] : [lock]));
     for (const lock of locks) {
       if (fate === "released") lock.endRelease("released");
       else if (fate === "lost") lock.markLost(reason);

@@ -50,6 +50,20 @@ describe("release", () => {
     assert.equal(world.cluster.machine.lockView("a", 16)?.holders[0]?.session, stranger.session);
   });
 
+  test("that crosses the end of its session settles, whatever of that end is heard first", async () => {
+    for (const lateMs of [0, 0.5, 1, 1.5, 2, 2.5, 3]) {
+      const world = new World();
+      const holdfast = await world.connect();
+      const lock = await world.within(100, holdfast.acquire("a"));
+      const releasing = outcomeOf(lock.release());
+      await world.clock.advance(lateMs);
+      world.cluster.expire(101);
+      await world.clock.advance(20);
+      assert.ok(releasing.isSettled, `the session ends ${lateMs} ms after the release`);
+      assert.equal(lock.state, releasing.value === "released" ? "released" : "lost");
+    }
+  });
+
   // A 5: bounded by the lease, not by the acquire's patience.
   test("ends with the lease when nobody answers", async () => {
     const world = new World();

@@ -26,6 +26,9 @@ type Act =
   | "manual"
   | "inspect"
   | "elect"
+  | "kill"
+  | "usurp"
+  | "force"
   | "leaderless"
   | "cut"
   | "silence"
@@ -40,6 +43,7 @@ type Act =
 const acts: readonly Act[] = [
   ...(["acquire", "acquire", "acquire", "acquire", "tryAcquire", "request", "request", "manual", "inspect"] as const),
   ...(["elect", "leaderless", "cut", "silence", "heal", "heal", "expire", "overload"] as const),
+  ...(["kill", "usurp", "force"] as const),
   ...(["stall", "suspend", "garble", "loseAnswers"] as const),
 ];
 
@@ -82,6 +86,16 @@ class Run {
       case "elect":
         this.leader = (this.leader % 3) + 1;
         return cluster.elect(`n${this.leader}`);
+      case "kill":
+        return cluster.kill(`n${this.leader}`);
+      case "usurp":
+        for (const { id } of cluster.machine.sessions()) cluster.usurp(id);
+        return;
+      case "force":
+        for (const { token } of cluster.machine.lockView(step.name, 1)?.holders ?? []) {
+          cluster.apply({ kind: "forceRelease", name: step.name, token, principal: "root", lockDelayMs: 0 });
+        }
+        return;
       case "leaderless":
         return cluster.elect(null);
       case "cut":

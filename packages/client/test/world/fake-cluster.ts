@@ -4,44 +4,18 @@
  */
 import { LockMachine } from "@holdfast/lock";
 import type { Command, Effect, SessionId } from "@holdfast/lock";
-import { checkClientCommand, decodeClientFrame, decodeCommand, encodeServerFrame, limits } from "@holdfast/wire";
+import { checkClientCommand, decodeCommand, encodeServerFrame, limits } from "@holdfast/wire";
 import type { ClientMessage, NodeAddress, Refusal, ServerMessage } from "@holdfast/wire";
 import type { Clock, Timer } from "../../src/ports.js";
+import { FakeNode } from "./fake-node.js";
 import { answerQuestion } from "./fake-questions.js";
-import type { Listener, ServerSocket } from "./virtual-network.js";
+import type { ServerSocket } from "./virtual-network.js";
 
 type SessionCommand = Extract<Command, { readonly session: SessionId; readonly request: number }>;
 
 interface Lease {
   readonly ttlMs: number;
   timer: Timer;
-}
-
-export class FakeNode implements Listener {
-  readonly id: string;
-  readonly endpoint: string;
-  reach: Listener["reach"] = "up";
-  /** Whom this node believes to lead. */
-  leader: string | null = null;
-  readonly greeted = new Set<ServerSocket>();
-  private readonly cluster: FakeCluster;
-
-  constructor(id: string, endpoint: string, cluster: FakeCluster) {
-    this.id = id;
-    this.endpoint = endpoint;
-    this.cluster = cluster;
-  }
-
-  onOpened(): void {}
-
-  onFrame(socket: ServerSocket, frame: Uint8Array): void {
-    for (const message of decodeClientFrame(frame)) this.cluster.handle(this, socket, message);
-  }
-
-  onClosed(socket: ServerSocket): void {
-    this.greeted.delete(socket);
-    this.cluster.forget(socket);
-  }
 }
 
 export class FakeCluster {

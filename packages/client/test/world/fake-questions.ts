@@ -1,6 +1,7 @@
 /** How the fake nodes answer questions and orders that belong to no session. */
 import type { ClientMessage, NodeStatus } from "@holdfast/wire";
-import type { FakeCluster, FakeNode } from "./fake-cluster.js";
+import type { FakeCluster } from "./fake-cluster.js";
+import type { FakeNode } from "./fake-node.js";
 import type { ServerSocket } from "./virtual-network.js";
 
 type Question = Extract<ClientMessage, { kind: "query" | "forceRelease" | "transfer" }>;
