@@ -181,7 +181,7 @@ export class VirtualUser implements UserEnd {
     }
     const [late] = this.old.splice(this.chance.integer(8), 1);
     if (late !== undefined && chance.integer(10) === 0) this.send({ kind: "command", payload: late });
-    if (chance.integer(300) === 0) this.resume(session);
+    if (chance.integer(100) === 0) this.resume(session);
     else if (!this.isDraining && chance.integer(500) === 0) this.closeSession(session, now);
   }
 
