@@ -30,6 +30,11 @@ export class Run {
     }
   }
 
+  /** The ledger knows all that was committed: no machine was found to be wrong, and there is a log. */
+  get isLedgerWhole(): boolean {
+    return !this.log.isEmpty && this.ledger.lastIndex === this.log.entries.at(-1)?.event.index;
+  }
+
   /** True time at which an entry was committed. */
   commitAt(index: number): number {
     return this.log.entryAt(index)?.event.at ?? Number.POSITIVE_INFINITY;

@@ -40,7 +40,7 @@ export function outcomeText(outcome: Outcome): string {
   }
 }
 
-export function rejectionText(rejection: Rejection): string {
+function rejectionText(rejection: Rejection): string {
   return rejection.kind === "sessionGone" ? `sessionGone ${rejection.reason}` : rejection.kind;
 }
 

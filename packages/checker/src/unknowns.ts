@@ -21,8 +21,7 @@ export function resolve(run: Run, { end, op, sent }: Call): Resolution {
     if (op.kind === "acquire" && found?.hold) return { kind: "happened", hold: found.hold };
     if (op.kind !== "acquire" && found !== null) return { kind: "happened", hold: null };
   }
-  const isWhole = !run.log.isEmpty && run.ledger.lastIndex === run.log.entries.at(-1)?.event.index;
-  return { kind: isWhole && sent.length > 0 ? "never" : "open" };
+  return { kind: run.isLedgerWhole && run.calls.tellsSending ? "never" : "open" };
 }
 
 export function countUnknowns(run: Run, findings: Findings): void {

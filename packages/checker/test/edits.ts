@@ -25,7 +25,7 @@ export function change<K extends Kind>(
   edit: (event: EventOf<K>) => Partial<EventOf<K>>,
 ): History {
   const event = eventAt(history, kind, position);
-  return { ...history, events: history.events.with(position, { ...event, ...edit(event) } as HistoryEvent) };
+  return { ...history, events: history.events.with(position, { ...event, ...edit(event) }) };
 }
 
 export function without(history: History, ...positions: readonly number[]): History {

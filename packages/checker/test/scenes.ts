@@ -60,7 +60,7 @@ export function alone(name: string, token: number): { name: string; token: numbe
 
 /** What clients alone can tell; one millisecond from event to event. */
 export function ofClients(...facts: readonly Fact[]): History {
-  const events = facts.map((fact, at) => ({ at, ...fact }) as HistoryEvent);
+  const events: HistoryEvent[] = facts.map((fact, at) => ({ at, ...fact }));
   return { version: historyVersion, origin: "hand", nodes: [], electionTimeoutMs: null, firstIndex: 1, events };
 }
 

@@ -25,6 +25,8 @@ export class CallBook {
   readonly opened: { readonly event: EventOf<"sessionOpened">; readonly position: number }[] = [];
   readonly ended: { readonly event: EventOf<"sessionEnded">; readonly position: number }[] = [];
   readonly writes: { readonly event: EventOf<"guardWrite">; readonly position: number }[] = [];
+  /** Whether the history shows which numbered commands served which calls. */
+  tellsSending = false;
   private readonly owners: Map<number, string> = new Map();
 
   /** Null: no client is known to have opened it. */
@@ -46,7 +48,9 @@ export class CallBook {
         this.calls.get(event.call)?.states.push({ event, position });
         return;
       case "sent":
-        if (event.call !== null) this.calls.get(event.call)?.sent.push(event);
+        if (event.call === null) return;
+        this.tellsSending = true;
+        this.calls.get(event.call)?.sent.push(event);
         return;
       case "told":
         this.told.push({ event, position });

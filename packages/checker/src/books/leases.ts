@@ -30,7 +30,7 @@ export interface Acknowledgement {
   readonly position: number;
 }
 
-export class SessionLease {
+class SessionLease {
   readonly session: number;
   readonly keepalives: Map<number, Keepalive> = new Map();
   readonly acknowledgements: Acknowledgement[] = [];

@@ -2,6 +2,9 @@
  * One lock as a sequential object: free, or held by one, by several who share a generation, or place by place. What ends by time (an expiry,
  * the end of a maxHold) is an operation that nobody called: a hold may end unseen at any moment from `expiresFrom` on. It is put in only
  * where another operation needs it: earlier makes no difference, for an ended hold is seen by nobody until then.
+ *
+ * An acquire of which nothing is known can explain more than it should (what it is not seen to bear is not remembered): the search is never
+ * too strict for it, and may be too lenient.
  */
 import { assertNever } from "../assert.js";
 import type { Mode } from "../log-words.js";
@@ -35,7 +38,9 @@ type ActOf<Kind extends LockAct["kind"]> = Extract<LockAct, { readonly kind: Kin
 interface Holder {
   readonly hold: string;
   readonly mode: Mode;
+  /** Null: not known. Then it is that of the generation which it may have joined, or a newer one than all known. */
   readonly token: number | null;
+  readonly joined: number | null;
   readonly slot: number | null;
   readonly expiresFrom: number;
 }
@@ -71,8 +76,14 @@ export const lockRegister: Specification<LockOperation, LockState> = {
   },
 
   keyOf({ holders, newest }) {
-    const held = holders.map(({ hold, token, slot }) => `${hold}@${token}#${slot}`).sort();
+    const held = holders.map(({ hold, token, joined, slot }) => `${hold}@${token}/${joined}#${slot}`).sort();
     return `${held.join(" ")};${[...newest].sort(([a], [b]) => a - b).join(" ")}`;
+  },
+
+  /** Of one place tokens only rise: after a greater one no smaller one can be granted any more. */
+  turnOf(operation) {
+    if (operation.kind !== "acquire" || operation.token === null) return null;
+    return { kind: operation.slot ?? -1, number: operation.token };
   },
 };
 
@@ -84,24 +95,34 @@ function acquire(
   const { hold, mode, token, slot, expiresFrom } = operation;
   const stays = (holder: Holder): boolean => {
     if (mode === "slot") return slot === null || holder.slot !== slot;
-    return mode === "shared" && holder.mode === "shared" && isOneGeneration(state, holder.token, token);
+    return mode === "shared" && holder.mode === "shared" && (token === null || mayBear(state, holder, { token, slot }));
   };
   if (!state.holders.every((holder) => stays(holder) || mayEnd(holder, moment))) return null;
   const stayed = state.holders.filter(stays);
   const joins = mode === "shared" && stayed.length > 0;
   const place = slot ?? -1;
-  const newest = state.newest.get(place) ?? -1;
   // A generation that begins is newer than all before it; who joins one bears its token.
-  if (token !== null && (joins ? token < newest : token <= newest)) return null;
+  if (token !== null && !joins && token <= (state.newest.get(place) ?? -1)) return null;
+  const generation = joins ? (token ?? generationOf(stayed)) : null;
   const learnt = joins ? stayed.map((holder) => ({ ...holder, token: holder.token ?? token })) : stayed;
-  const holders = [...learnt, { hold, mode, token, slot, expiresFrom }];
-  return { holders, newest: raised(state.newest, place, token) };
+  const holder: Holder = { hold, mode, token, joined: token === null ? generation : null, slot, expiresFrom };
+  return { holders: [...learnt, holder], newest: raised(state.newest, place, token) };
 }
 
-/** Of two shared holds, as far as is known; a holder of whom nothing is known may have begun a later generation itself. */
-function isOneGeneration(state: LockState, held: number | null, token: number | null): boolean {
-  if (held === null || token === null) return token === null || token >= (state.newest.get(-1) ?? -1);
-  return held === token;
+/** Of readers; null: not known. */
+function generationOf(holders: readonly Holder[]): number | null {
+  for (const { token, joined } of holders) if (token !== null || joined !== null) return token ?? joined;
+  return null;
+}
+
+/** A holder of whom nothing is known has joined a generation, or begun one that is newer than all known. */
+function mayBear(
+  { newest }: LockState,
+  holder: Holder,
+  { token, slot }: { readonly token: number; readonly slot: number | null },
+): boolean {
+  if (holder.token !== null) return holder.token === token;
+  return token === holder.joined || token > (newest.get(slot ?? -1) ?? -1);
 }
 
 /** By somebody who holds it, or by somebody who waits: even what is compatible passes nobody. */
@@ -134,7 +155,8 @@ function inspect(
   let { newest } = state;
   for (const { token, slot } of seen) {
     const known = left.findIndex((holder) => holder.token === token && holder.slot === slot);
-    const at = known >= 0 ? known : left.findIndex((holder) => mayBear(state, holder, { token, slot }));
+    const seenAs = { token, slot };
+    const at = known >= 0 ? known : left.findIndex((each) => each.token === null && mayBear(state, each, seenAs));
     const [holder] = at < 0 ? [] : left.splice(at, 1);
     if (holder === undefined) return null;
     matched.push({ ...holder, token, slot });
@@ -143,21 +165,18 @@ function inspect(
   return left.every((holder) => mayEnd(holder, moment)) ? { holders: matched, newest } : null;
 }
 
-/** Of whom nothing is known: a generation that is newer than all known, or one of readers that may be known. */
-function mayBear(
-  { newest }: LockState,
-  holder: Holder,
-  { token, slot }: { readonly token: number; readonly slot: number | null },
-): boolean {
-  const last = newest.get(slot ?? -1) ?? -1;
-  return holder.token === null && (holder.mode === "shared" ? token >= last : token > last);
-}
-
 function force(state: LockState, { token, ended }: ActOf<"force">, moment: Moment<LockOperation>): LockState | null {
   const hit = state.holders.filter((holder) => holder.token === token);
+  const maybe = state.holders.filter((holder) => {
+    return holder.token === null && mayBear(state, holder, { token, slot: holder.slot });
+  });
   const surely = hit.filter((holder) => !mayEnd(holder, moment));
-  if (ended < surely.length || ended > hit.length) return null;
-  return without(state, (holder) => hit.includes(holder));
+  if (ended < surely.length || ended > hit.length + maybe.length) return null;
+  if (ended <= hit.length) return without(state, (holder) => hit.includes(holder));
+  // One of whom nothing is known bore it: then all that hold bear it, or have ended. (Not so where each place has its own.)
+  if (state.holders.some(({ mode }) => mode === "slot")) return without(state, (holder) => hit.includes(holder));
+  if (!state.holders.every((holder) => hit.includes(holder) || mayEnd(holder, moment))) return null;
+  return { holders: [], newest: raised(state.newest, -1, token) };
 }
 
 /** Before all that is placed from now on. */

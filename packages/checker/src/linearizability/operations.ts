@@ -91,7 +91,7 @@ function endsOfWaits(run: Run, { sent }: Call): number[] {
 function isKnown(run: Run, call: Call, lost: LostGrants): boolean {
   const { kind } = resolve(run, call);
   if (kind === "open") return false;
-  if (call.sent.length > 0 && !run.log.isEmpty) return true;
+  if (run.calls.tellsSending && run.isLedgerWhole) return true;
   return kind === "known" && !lost.maybe(call);
 }
 

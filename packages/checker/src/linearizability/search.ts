@@ -28,6 +28,17 @@ export interface Specification<Operation, State> {
   apply(state: State, operation: Operation, moment: Moment<Operation>): State | null;
   /** Equal exactly for equal states. */
   keyOf(state: State): string;
+  /**
+   * Required operations that can only be placed in the order of a number of their own, equal ones in any order: whatever else is tried first
+   * leads nowhere. Null: it has no such number. This makes searches with many waiters short.
+   */
+  turnOf(operation: Operation): Turn | null;
+}
+
+export interface Turn {
+  /** Turns of different kinds have nothing to do with each other. */
+  readonly kind: number;
+  readonly number: number;
 }
 
 export type SearchResult<Operation> =
@@ -60,6 +71,7 @@ class Search<Operation extends Interval, State> implements Moment<Operation> {
   private readonly callNode: number[] = [];
   private readonly returnNode: number[] = [];
   private readonly placed: Placed;
+  private readonly turns: Turns;
   private readonly tried: Set<string> = new Set();
   private readonly stack: Frame<State>[] = [];
   private requiredLeft: number;
@@ -77,6 +89,7 @@ class Search<Operation extends Interval, State> implements Moment<Operation> {
       (isCall ? this.callNode : this.returnNode)[operation] = node;
     }
     this.placed = new Placed(this.operations.map(({ isRequired }) => isRequired));
+    this.turns = new Turns(this.operations.map((each) => (each.isRequired ? specification.turnOf(each) : null)));
     this.requiredLeft = this.operations.filter(({ isRequired }) => isRequired).length;
   }
 
@@ -101,6 +114,10 @@ class Search<Operation extends Interval, State> implements Moment<Operation> {
     let node = this.chain.first;
     while (this.requiredLeft > 0) {
       const current = node === -1 ? null : this.nodeAt(node);
+      if (current !== null && current.isCall && !this.turns.isNext(current.operation)) {
+        node = this.chain.after(node);
+        continue;
+      }
       if (current !== null && current.isCall) {
         this.steps += 1;
         if (this.steps > this.stepsMax) return { kind: "unknown", steps: this.steps };
@@ -140,6 +157,7 @@ class Search<Operation extends Interval, State> implements Moment<Operation> {
       return null;
     }
     this.tried.add(key);
+    this.turns.take(index);
     this.chain.takeOut(this.callNode[index] ?? -1);
     const returnNode = this.returnNode[index];
     if (returnNode !== undefined) this.chain.takeOut(returnNode);
@@ -149,6 +167,7 @@ class Search<Operation extends Interval, State> implements Moment<Operation> {
 
   private takeBack(index: number): void {
     this.placed.delete(index);
+    this.turns.giveBack(index);
     const returnNode = this.returnNode[index];
     if (returnNode !== undefined) this.chain.putBack(returnNode);
     this.chain.putBack(this.callNode[index] ?? -1);
@@ -209,6 +228,39 @@ class Placed {
   private raiseFloor(): void {
     const { flags, isRequired } = this;
     while (this.floor < flags.length && (flags[this.floor] === 1 || isRequired[this.floor] !== true)) this.floor += 1;
+  }
+}
+
+/** Whose turn it is: of each kind, the lowest number that isn't placed. */
+class Turns {
+  private readonly turns: readonly (Turn | null)[];
+  private readonly numbers: Map<number, number[]> = new Map();
+  private readonly taken: Map<number, number> = new Map();
+
+  constructor(turns: readonly (Turn | null)[]) {
+    this.turns = turns;
+    for (const turn of turns) {
+      if (turn === null) continue;
+      const numbers = this.numbers.get(turn.kind);
+      if (numbers === undefined) this.numbers.set(turn.kind, [turn.number]);
+      else numbers.push(turn.number);
+    }
+    for (const numbers of this.numbers.values()) numbers.sort((a, b) => a - b);
+  }
+
+  isNext(index: number): boolean {
+    const turn = this.turns[index] ?? null;
+    return turn === null || this.numbers.get(turn.kind)?.[this.taken.get(turn.kind) ?? 0] === turn.number;
+  }
+
+  take(index: number): void {
+    const turn = this.turns[index] ?? null;
+    if (turn !== null) this.taken.set(turn.kind, (this.taken.get(turn.kind) ?? 0) + 1);
+  }
+
+  giveBack(index: number): void {
+    const turn = this.turns[index] ?? null;
+    if (turn !== null) this.taken.set(turn.kind, (this.taken.get(turn.kind) ?? 0) - 1);
   }
 }
 

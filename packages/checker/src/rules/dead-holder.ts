@@ -16,7 +16,7 @@ interface Stretch {
 
 export function checkDeadHolders(run: Run, findings: Findings): void {
   const { electionTimeoutMs } = run.history;
-  if (electionTimeoutMs === null || run.log.isEmpty) return;
+  if (electionTimeoutMs === null || !run.isLedgerWhole) return;
   const holds = new Map<number, LedgerHold[]>();
   for (const hold of run.ledger.holds) {
     const own = holds.get(hold.session);

@@ -23,7 +23,8 @@ function checkExpiry(run: Run, findings: Findings, session: LedgerSession, index
   const at = run.commitAt(index);
   const broken = boundsOf(run, session).filter(({ untilMs }) => at < untilMs - roundingMs);
   // The leader counts by its own clock: one that runs faster than the bound may end a session early.
-  const surely = broken.find(({ fromMs }) => isInBound(run, fromMs, at));
+  const counted = broken.filter(({ fromMs }) => isInBound(run, fromMs, at));
+  const surely = counted.sort((a, b) => b.untilMs - a.untilMs)[0];
   if (surely === undefined && broken.length > 0) {
     findings.excluded("early-expiry");
     return;

@@ -75,9 +75,8 @@ class Grants {
       const learntAt = this.acquired.get(`${placeText(name, slot)}@${token} ${client}`);
       return learntAt !== undefined && learntAt < position;
     }
-    const isWhole = ledger.lastIndex === log.entries.at(-1)?.event.index;
     return (
-      !isWhole ||
+      !this.run.isLedgerWhole ||
       ledger.holdsWith(name, slot, token).some(({ session, index }) => {
         const owner = calls.ownerOf(session);
         return (owner === null || owner === client) && this.run.commitPosition(index) < position;

@@ -51,11 +51,11 @@ function checkOverlap(run: Run, findings: Findings, earlier: Interval, later: In
     findings.excluded("hold-overlap");
     return;
   }
-  const ms = (Math.min(earlier.until, later.until) - later.from).toFixed(3);
+  const ms = Math.min(earlier.until, later.until, run.cluster.endAt) - later.from;
   const one = `${earlier.call.client} (call ${earlier.call.call})`;
   const other = `${later.call.client} (call ${later.call.call})`;
   const positions = [earlier.fromPosition, later.fromPosition, earlier.untilPosition];
-  findings.violation("hold-overlap", `${one} and ${other} both call the lock held for ${ms} ms`, positions);
+  findings.violation("hold-overlap", `${one} and ${other} both call the lock held for ${ms.toFixed(3)} ms`, positions);
 }
 
 /** The older holder counts from its last acknowledged keepalive by its own clock; the leaders who ended it, by theirs. */

@@ -24,13 +24,10 @@ export function checkTold(run: Run, findings: Findings): void {
 class Told {
   private readonly run: Run;
   private readonly findings: Findings;
-  /** Else the ledger ends at a misdeed, and what it doesn't know may still be true. */
-  private readonly isWhole: boolean;
 
   constructor(run: Run, findings: Findings) {
     this.run = run;
     this.findings = findings;
-    this.isWhole = run.ledger.lastIndex === run.log.entries.at(-1)?.event.index;
   }
 
   checkOutcome({ client, session, request, outcome }: EventOf<"told">, position: number): void {
@@ -125,7 +122,8 @@ class Told {
   }
 
   private judge(rule: Rule, isTrue: boolean, problem: string, events: readonly number[]): void {
-    if (!isTrue && !this.isWhole) {
+    // Where the ledger ends at a misdeed, what it doesn't know may still be true.
+    if (!isTrue && !this.run.isLedgerWhole) {
       this.findings.excluded(rule);
       return;
     }

@@ -33,7 +33,7 @@ interface Node {
 
 interface LoggedEntry {
   readonly hash: string;
-  readonly stateHash: string;
+  readonly stateHash: string | null;
   readonly effects: readonly Effect[] | null;
 }
 
@@ -54,9 +54,12 @@ export class Service {
   private term = 0;
   private isServing = false;
   private timers: Due[] = [];
+  private readonly isHashed: boolean;
 
-  constructor(world: World) {
+  /** `isHashed`: nodes tell a hash of their state at each entry. */
+  constructor(world: World, isHashed: boolean) {
     this.world = world;
+    this.isHashed = isHashed;
     this.all = world.nodes.map((name) => ({ name, isUp: true, applied: 0 }));
     for (const { name } of this.all) world.record({ kind: "started", node: name, index: 0 });
     world.record({ kind: "quorum", up: true });
@@ -198,7 +201,7 @@ export class Service {
     const hash = `h${index}`;
     this.world.record({ kind: "committed", index, term, hash, decidedInTerm, entry });
     const effects = entry.kind === "command" ? this.machine.apply(index, entry.command) : null;
-    this.log.push({ hash, stateHash: this.machine.hash, effects: structuredClone(effects) });
+    this.log.push({ hash, stateHash: this.isHashed ? this.machine.hash : null, effects });
     if (leader !== null) while (leader.applied < index) this.applyAt(leader, true);
     for (const effect of effects ?? []) this.onEffect(index, effect);
     return effects ?? [];
@@ -224,9 +227,8 @@ export class Service {
 
   private tell(receiver: Receiver | null, index: number, effect: Effect): void {
     const { term } = this;
-    const said = structuredClone(effect);
     this.world.after(this.latencyMs, () => {
-      if (receiver?.isReachable === true && this.term === term) receiver.onEffect(index, said);
+      if (receiver?.isReachable === true && this.term === term) receiver.onEffect(index, effect);
     });
   }
 

@@ -7,6 +7,7 @@ import { World } from "./world.js";
 export interface StoryOptions {
   readonly ttlMs?: number;
   readonly electionTimeoutMs?: number;
+  readonly isHashed?: boolean;
 }
 
 export class Story {
@@ -17,10 +18,10 @@ export class Story {
   private calls = 0;
   private readonly registers: Map<string, number> = new Map();
 
-  constructor({ ttlMs = 10_000, electionTimeoutMs = 300 }: StoryOptions = {}) {
+  constructor({ ttlMs = 10_000, electionTimeoutMs = 300, isHashed = true }: StoryOptions = {}) {
     this.ttlMs = ttlMs;
     this.world = new World(["n1", "n2", "n3"], electionTimeoutMs);
-    this.service = new Service(this.world);
+    this.service = new Service(this.world, isHashed);
     this.service.elect(0);
     this.advance(5);
   }

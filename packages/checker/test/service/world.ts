@@ -26,8 +26,7 @@ export class World {
   }
 
   record(fact: Fact): void {
-    // Copied: what the machine keeps may change later.
-    this.events.push(structuredClone({ at: this.now, ...fact }) as HistoryEvent);
+    this.events.push({ at: this.now, ...fact });
   }
 
   after(ms: number, run: () => void): Due {
