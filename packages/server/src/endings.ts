@@ -14,6 +14,13 @@ export interface Ending {
 /** Begins the quarantine's reason of a directory that a peer has shown to be an old copy: its later starts have that exit code too. */
 export const oldCopyReason = "old copy: ";
 
+const helpPage = "docs/operations.md#a-node-that-refuses-to-start";
+
+/** A peer has refused this node for good: what the peer says, and where the manual goes on. */
+export function refusedByPeer(exit: ExitName, from: string, problem: string): Ending {
+  return { exit, sentence: `${from} refuses this node: ${problem}; see ${helpPage}` };
+}
+
 export function endingFor(error: unknown): Ending {
   if (error instanceof ListenError) return { exit: "portInUse", sentence: error.message, error };
   if (error instanceof StorageError) return { exit: exitFor(error), sentence: error.message, error };

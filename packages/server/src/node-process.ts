@@ -10,7 +10,7 @@ import { createClientListener } from "./client-listener.js";
 import type { ClientListener } from "./client-listener.js";
 import { createSystemClock } from "./clock.js";
 import type { Config, ConfiguredNode } from "./config.js";
-import { endingFor, oldCopyReason } from "./endings.js";
+import { endingFor, oldCopyReason, refusedByPeer } from "./endings.js";
 import type { Ending } from "./endings.js";
 import { FatalRefusals } from "./fatal-refusals.js";
 import type { FatalRefusal } from "./fatal-refusals.js";
@@ -209,7 +209,7 @@ export class NodeProcess {
 
   /** From here on this node takes part in nothing. */
   private onFatal({ exit, refusal }: FatalRefusal): void {
-    const ending: Ending = { exit, sentence: `${refusal.from} refuses this node: ${refusal.problem}` };
+    const ending = refusedByPeer(exit, refusal.from, refusal.problem);
     if (exit !== "oldCopy" || this.directory === null) return this.end(ending);
     // The peers' knowledge dies with their processes: the directory itself must know.
     this.links?.abandon().catch(() => undefined);

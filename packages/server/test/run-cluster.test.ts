@@ -39,7 +39,7 @@ describe("three nodes", () => {
       assert.equal(await wiped.ended, exitCodes.wrongInstance.code);
       assert.match(
         wiped.errors,
-        /^holdfast: n3: n[12] refuses this node: the cluster knows n3 with another data directory/,
+        /^holdfast: n3: n[12] refuses this node: the cluster knows n3 with another data directory .*; see docs\/operations\.md#a-node-that-refuses-to-start\n$/,
       );
     }
     assert.equal(await cluster.nodes[0]?.readiness(), 200);
@@ -57,7 +57,10 @@ describe("three nodes", () => {
     await cluster.exchangeThird(foreign.folders[2] ?? "");
     const stray = cluster.start(2);
     assert.equal(await stray.ended, exitCodes.wrongCluster.code);
-    assert.match(stray.errors, /^holdfast: n3: n[12] refuses this node: n[12] belongs to cluster id \w+, not \w+\n$/);
+    assert.match(
+      stray.errors,
+      /^holdfast: n3: n[12] refuses this node: n[12] belongs to cluster id \w+, not \w+; see docs\/operations\.md#a-node-that-refuses-to-start\n$/,
+    );
     await sleep(1_200);
     assert.deepEqual([cluster.nodes[0]?.code, cluster.nodes[1]?.code], [null, null]);
     assert.equal(await cluster.nodes[0]?.readiness(), 200);
@@ -82,7 +85,10 @@ describe("three nodes", () => {
     await cluster.exchangeThird(old);
     const copy = cluster.start(2);
     assert.equal(await copy.ended, exitCodes.oldCopy.code);
-    assert.match(copy.errors, /refuses this node: n3's data directory is an old copy/);
+    assert.match(
+      copy.errors,
+      /refuses this node: n3's data directory is an old copy: .*; see docs\/operations\.md#a-node-that-refuses-to-start\n$/,
+    );
     await cluster.stop();
     const again = cluster.start(2);
     assert.equal(await again.ended, exitCodes.oldCopy.code, "with nobody there to say so");
