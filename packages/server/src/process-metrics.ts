@@ -9,6 +9,11 @@ import type { Registry } from "prom-client";
 /** Milliseconds between two looks at the loop: each wakes the process up, and 75 in the 15 s between two scrapes tell enough. */
 const loopResolutionMs = 200;
 
+/** What the monitor measures is the time between two looks: its own pause is no lag. `nanoseconds` is not finite before the first. */
+export function lagSeconds(nanoseconds: number): number {
+  return Number.isFinite(nanoseconds) ? Math.max(0, nanoseconds / 1e9 - loopResolutionMs / 1_000) : 0;
+}
+
 export function registerProcessMetrics(registry: Registry): void {
   const registers = [registry];
   const loop = monitorEventLoopDelay({ resolution: loopResolutionMs });
@@ -19,7 +24,7 @@ export function registerProcessMetrics(registry: Registry): void {
   gauge("nodejs_eventloop_lag_p99_seconds", "99th percentile of the event loop's lag since the last look", () => {
     const nanoseconds = loop.percentile(99);
     loop.reset();
-    return Number.isFinite(nanoseconds) ? nanoseconds / 1e9 : 0;
+    return lagSeconds(nanoseconds);
   });
   gauge("process_resident_memory_bytes", "Resident memory", () => process.memoryUsage.rss());
   gauge("nodejs_heap_size_used_bytes", "Used heap", () => process.memoryUsage().heapUsed);

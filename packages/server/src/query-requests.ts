@@ -118,6 +118,11 @@ export class QueryRequests {
       return;
     }
     if (!this.admitsQuery(connection, id)) return;
+    if (to !== null && to === this.host.leader?.id) {
+      this.endQuery(connection);
+      connection.send({ kind: "transferred", id, leader: this.host.leader });
+      return;
+    }
     this.host.transfer(to, (leader) => {
       this.endQuery(connection);
       connection.send({ kind: "transferred", id, leader });

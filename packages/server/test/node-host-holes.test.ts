@@ -120,6 +120,23 @@ describe("node host: a client that has seen more than the leader", () => {
   });
 });
 
+describe("node host: a transfer to the node that leads already", () => {
+  it("is answered at once, and changes nothing", async () => {
+    const cluster = new VirtualCluster();
+    const leader = await cluster.leader();
+    const term = leader.host?.status().term;
+    const client = cluster.client(leader);
+    await client.expect("welcome");
+    client.sendAll({ kind: "transfer", id: 1, to: leader.id });
+    await cluster.clock.pass(20);
+    const answer = await client.expect("transferred");
+    assert.equal(answer.leader?.id, leader.id);
+    await cluster.clock.pass(3_000);
+    assert.deepEqual([leader.host?.status().role, leader.host?.status().term], ["leader", term]);
+    assert.deepEqual(cluster.errors, []);
+  });
+});
+
 describe("node host: an openSession that comes twice", () => {
   it("is answered, though its repetition is refused", async () => {
     const cluster = new VirtualCluster({ uncommittedBytesMax: 200 });
