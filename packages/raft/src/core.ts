@@ -297,6 +297,8 @@ export class Core {
     assert(index <= this.log.lastIndex, "nothing is committed that is not in the log");
     if (this.role.kind === "leader") {
       this.role.uncommittedBytes -= this.log.bytesOf(indexAfter(this.commitIndex), index);
+      // Followers hear of it by the next append, or by a heartbeat as soon as ever.
+      this.role.heartbeatDueMs = Math.min(this.role.heartbeatDueMs, this.nowMs + this.options.heartbeatMs);
     }
     this.commitIndex = index;
   }

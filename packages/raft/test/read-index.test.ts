@@ -135,3 +135,31 @@ test("in a joint configuration a round needs both halves", () => {
   answer(solo, "n5", 1);
   assert.deepEqual(confirmed(solo), ["1 at 1"]);
 });
+
+/** The times of the heartbeats to n2 within `ms`, counted from now; n2 and n3 answer each. */
+function heartbeatTimes(solo: Solo, ms: number): number[] {
+  const start = solo.nowMs;
+  const times: number[] = [];
+  for (let at = 0; at < ms; at += 10) {
+    solo.clear().pass(10);
+    if (!solo.sentOf("heartbeat").some(({ to }) => to === "n2")) continue;
+    times.push(solo.nowMs - start);
+    for (const from of ["n2", "n3"]) answer(solo, from, 0);
+  }
+  return times;
+}
+
+test("a leader at rest beats half as often, and tells a new commitIndex within a heartbeat (decision 002)", () => {
+  const solo = settledLeader();
+  const rest = heartbeatTimes(solo, 1_000);
+  const gaps = rest.slice(2).map((time, at) => time - (rest[at + 1] ?? 0));
+  assert.deepEqual(new Set(gaps), new Set([200]));
+  // Just after a heartbeat an entry is committed: the next one comes a heartbeat later, not two.
+  solo.propose("x").persist().accept("n2", 2).accept("n3", 2);
+  const [first = Number.NaN] = heartbeatTimes(solo, 300);
+  assert.ok(first <= 100, `told after ${first} ms`);
+  // While one peer lacks an entry there is something to say.
+  solo.propose("y").persist().accept("n2", 3);
+  const busy = heartbeatTimes(solo, 600);
+  assert.deepEqual(new Set(busy.slice(1).map((time, at) => time - (busy[at] ?? 0))), new Set([100]));
+});

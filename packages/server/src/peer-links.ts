@@ -119,7 +119,7 @@ class WebSocketPeerLinks implements ServerPeerLinks, PeerOwner {
     for (const { id, address } of options.peers) {
       this.peers.set(id, new Peer({ id, address, process, secret, handshakeMs, bufferedBytesMax }, peerParts, this));
     }
-    const periodMs = Math.min(Math.max(2 * options.electionTimeoutMs, 250), 2_000);
+    const periodMs = Math.min(Math.max(4 * options.electionTimeoutMs, 250), 2_000);
     this.sweeper = new Sweeper(parts.clock, periodMs, () => {
       for (const peer of this.peers.values()) peer.sweep(quietPeriodsMax);
     });
