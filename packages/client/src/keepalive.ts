@@ -29,7 +29,8 @@ export interface KeepaliveEvents {
   send(number: number): boolean;
   /** No acknowledgement came in time, or it was refused. */
   onFailed(): void;
-  onJeopardy(): void;
+  /** At each failure; `isFirst`: it was well until now. */
+  onJeopardy(isFirst: boolean): void;
   onRecovered(): void;
   /** Over by the clock. Nothing is sent or called after it. */
   onLost(reason: LockLossReason): void;
@@ -146,9 +147,9 @@ export class Keepalive {
     for (const { done } of renewed) done(null);
   }
 
-  /** The leader refused a keepalive, for now. */
+  /** The leader refused a keepalive, or the resume before it, for now: the attempt under way has failed, if there is one. */
   onRefused(): void {
-    if (!this.look()) return;
+    if (!this.look() || this.attemptEndsMs === null) return;
     this.fail();
     this.arm();
   }
@@ -183,9 +184,10 @@ export class Keepalive {
     this.nextAttemptMs = this.clock.monotonicMs() + delayMs;
     this.failures += 1;
     this.events.onFailed();
-    if (this.jeopardy || this.isOver) return;
+    if (this.isOver) return;
+    const isFirst = !this.jeopardy;
     this.jeopardy = true;
-    this.events.onJeopardy();
+    this.events.onJeopardy(isFirst);
   }
 
   private onOver(): void {

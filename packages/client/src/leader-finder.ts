@@ -17,6 +17,8 @@ const quickRetryMs = 20;
 const slowRetry = { firstMs: 50, maxMs: 1_000 };
 /** A node that didn't lead when asked, and has said nothing since, is asked anew after this (and up to as much again). */
 const recheckMs = 500;
+/** A connection that ends sooner proves nothing: a node that answers and hangs up, each time, isn't asked again at once. */
+const shortLifeMs = 1_000;
 
 export interface FinderOptions {
   readonly endpoints: readonly string[];
@@ -42,7 +44,11 @@ interface Target {
   readonly endpoint: string;
   readonly isConfigured: boolean;
   readonly backoff: Backoff;
+  /** Since it last was well. */
   tries: number;
+  dialledMs: number;
+  /** On this connection, as a leader. */
+  hasAnswered: boolean;
   nextDialMs: number;
   connection: Connection | null;
   refusal: Refusal | null;
@@ -150,6 +156,8 @@ export class LeaderFinder {
       isConfigured,
       backoff,
       tries: 0,
+      dialledMs: 0,
+      hasAnswered: false,
       nextDialMs: Number.NEGATIVE_INFINITY,
       connection: null,
       refusal: null,
@@ -189,6 +197,8 @@ export class LeaderFinder {
     if (target.connection === this.current) this.current = null;
     this.closeTarget(target);
     this.lastDialMs = this.ports.clock.monotonicMs();
+    target.dialledMs = this.lastDialMs;
+    target.hasAnswered = false;
     target.tries += 1;
     const options = {
       endpoint: target.endpoint,
@@ -277,10 +287,11 @@ export class LeaderFinder {
       for (const target of this.targets.values()) if (target.connection !== this.leading) this.closeTarget(target);
     }
     for (const target of this.targets.values()) {
-      if (target.tries === 0) continue;
-      target.tries = 0;
-      target.backoff.reset();
-      target.nextDialMs = Number.NEGATIVE_INFINITY;
+      if (target.connection === this.leading) target.hasAnswered = true;
+      else if (target.tries > 0) {
+        beWell(target);
+        target.nextDialMs = Number.NEGATIVE_INFINITY;
+      }
     }
   }
 
@@ -294,7 +305,10 @@ export class LeaderFinder {
     target.connection = null;
     target.problem = problem;
     target.refusal = refusal?.code === "incompatible" || refusal?.code === "unauthorized" ? refusal : null;
-    target.nextDialMs = this.ports.clock.monotonicMs() + this.retryMs(target);
+    const now = this.ports.clock.monotonicMs();
+    if (target.hasAnswered && now - target.dialledMs >= shortLifeMs) beWell(target);
+    target.hasAnswered = false;
+    target.nextDialMs = now + this.retryMs(target);
     if (connection === this.current) this.current = null;
     if (connection === this.leading) this.loseLeader(problem);
     if (this.isClosed) return;
@@ -330,6 +344,11 @@ export class LeaderFinder {
     target.connection = null;
     target.nextDialMs = Number.NEGATIVE_INFINITY;
   }
+}
+
+function beWell(target: Target): void {
+  target.tries = 0;
+  target.backoff.reset();
 }
 
 function shuffled(endpoints: readonly string[], { random }: ClientPorts): readonly string[] {

@@ -82,8 +82,37 @@ class PiecewiseTimer implements Timer {
 }
 
 const transport: Transport = {
-  open: (endpoint, events) => new WebsocketSocket(endpoint, events),
+  open: (endpoint, events) => {
+    try {
+      return new WebsocketSocket(endpoint, events);
+    } catch (error) {
+      // ws throws for what is no URL; a node may name any text as another's address.
+      return new DeadSocket(events, `not an address: ${error instanceof Error ? error.message : "unknown error"}`);
+    }
+  },
 };
+
+/** Of an address that none can be opened to. */
+class DeadSocket implements Socket {
+  private events: SocketEvents | null;
+
+  constructor(events: SocketEvents, problem: string) {
+    this.events = events;
+    queueMicrotask(() => this.events?.onClosed(problem));
+  }
+
+  send(): void {}
+
+  ping(): void {}
+
+  close(): void {
+    this.events = null;
+  }
+
+  terminate(): void {
+    this.events = null;
+  }
+}
 
 /** The types of ws 8.18 lack these limits of ws 8.23. */
 interface SocketOptions extends ClientOptions {

@@ -236,7 +236,8 @@ function checkEndpoints(endpoints: unknown): readonly string[] {
   const checked = list.map((endpoint: unknown, index) => {
     const match = typeof endpoint === "string" ? endpointPattern.exec(endpoint) : null;
     const port = Number(match?.[2]);
-    if (match === null || port < 1 || port > 65_535) {
+    // "256.1.1.1" is no address, and no name either.
+    if (match === null || port < 1 || port > 65_535 || !URL.canParse(`ws://${match[1]}:${port}`)) {
       throw new InvalidArgumentError(`endpoints[${index}]`, 'must be "host:port"');
     }
     return `${match[1]}:${port}`;

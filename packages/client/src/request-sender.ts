@@ -104,7 +104,10 @@ export class RequestSender {
   /** An acquire that was told to wait, of which the cluster says nothing now. */
   askAgain(acquire: Acquire): void {
     const carried = this.book.repeat(this.host.session, acquire.number);
-    this.host.send({ kind: "command", payload: encodeAcquire(carried, acquire.request) });
+    const payload = encodeAcquire(carried, acquire.request);
+    acquire.stage = "asked";
+    acquire.payload = payload;
+    this.host.send({ kind: "command", payload });
   }
 
   retryLater(number: RequestNumber): void {

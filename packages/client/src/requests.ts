@@ -68,6 +68,8 @@ export class RequestBook {
   /** Nothing more will be listened to about this number. */
   end(request: RequestNumber): void {
     if (!this.open.delete(request)) return;
+    // An acquire that was cancelled before it was answered may be in no log: what it carried is told again.
+    if (this.carried.has(request)) this.unanswered(request);
     if (request !== this.settled) {
       this.untold.add(request);
       if (this.untold.size > untoldBeforePurge) this.purge();

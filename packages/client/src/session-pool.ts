@@ -150,8 +150,11 @@ export class SessionPool {
   }
 
   private onRefused({ session: id, request, key, refusal }: Extract<SessionMessage, { kind: "refused" }>): void {
-    if (key !== null) this.withKey(key)?.onRefused(null, refusal);
-    else if (id !== null) this.byId.get(id)?.onRefused(request, refusal);
+    if (key !== null) {
+      // One that is open was brought through by another copy of its opening.
+      const session = this.withKey(key);
+      if (session?.session === 0) session.onRefused(null, refusal);
+    } else if (id !== null) this.byId.get(id)?.onRefused(request, refusal);
     else this.parts.logger.error({ refusal }, "a node could not read what this client sent");
   }
 

@@ -215,7 +215,8 @@ export class SessionRequests {
   }
 
   private onAcquireOutcome(acquire: Acquire, outcome: Outcome): void {
-    this.sender.onAnswered(acquire.number);
+    // A cancel that came without its acquire is no answer to it.
+    if (outcome.kind !== "cancelled") this.sender.onAnswered(acquire.number);
     acquire.payload = null;
     switch (outcome.kind) {
       case "waiting":

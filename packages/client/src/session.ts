@@ -20,6 +20,9 @@ import { SessionRequests } from "./session-requests.js";
 import type { RequestsHost, SessionFate } from "./session-requests.js";
 
 const retryOptions = { firstMs: 50, maxMs: 1_000 };
+/** An openSession that is unanswered for so long is sent again; doubles up to the second. */
+const openAnswerMs = 1_000;
+const openAnswerMsMax = 8_000;
 
 export interface SessionOptions {
   readonly ttlMs: number;
@@ -77,6 +80,7 @@ export class Session implements LockOwner, RequestsHost {
   /** The lease's start when this connection was made: see newLock. */
   private leaseBefore: Instant | null = null;
   private retryTimer: Timer | null = null;
+  private openAnswerMs = openAnswerMs;
   private isClosing = false;
 
   constructor(options: SessionOptions, parts: SessionParts, events: SessionEvents) {
@@ -164,7 +168,7 @@ export class Session implements LockOwner, RequestsHost {
     if (this.stage === "ended") return;
     this.stage = "ended";
     this.keepalive?.stop();
-    this.retryTimer?.cancel();
+    this.endRetry();
     const { orphans, locks } = this.requests.end(reason, fate);
     this.publish("ended", reason);
     const facts = { session: this.id, ttlMs: this.options.ttlMs, reason };
@@ -176,8 +180,7 @@ export class Session implements LockOwner, RequestsHost {
 
   /** There is a leader, a new one or the same on a new footing: what it doesn't know is said again. */
   onLeader(): void {
-    this.retryTimer?.cancel();
-    this.retryTimer = null;
+    this.endRetry();
     if (this.stage === "open") this.resume();
     else if (this.stage === "opening" || (this.stage === "new" && !this.requests.isEmpty)) this.open();
   }
@@ -188,8 +191,7 @@ export class Session implements LockOwner, RequestsHost {
     this.id = session;
     this.openedAtMs = this.parts.clock.monotonicMs();
     this.isResumed = true;
-    this.retryTimer?.cancel();
-    this.retryTimer = null;
+    this.endRetry();
     this.keepalive = new Keepalive({ ttlMs, openedAt: this.firstSentAt }, this.parts, this.keepaliveEvents());
     this.publish("open", null);
     this.parts.logger.info({ session, ttlMs }, "session opened");
@@ -200,7 +202,7 @@ export class Session implements LockOwner, RequestsHost {
   }
 
   onResumed(view: ResumeView): void {
-    if (this.stage !== "open" || this.isResumed) return;
+    if (this.stage !== "open" || this.isResumed || this.keepalive?.look() !== true) return;
     this.backoff.reset();
     // First what happened before this connection: see newLock.
     this.requests.reconcile(view);
@@ -212,6 +214,8 @@ export class Session implements LockOwner, RequestsHost {
   }
 
   onOutcome(request: RequestNumber, outcome: Outcome): void {
+    // After a stall a grant may be read before any timer fires: a lock whose lease is over is not handed out.
+    if (outcome.kind === "granted" && this.keepalive?.look() !== true) return;
     this.requests.onOutcome(request, outcome);
   }
 
@@ -299,10 +303,7 @@ export class Session implements LockOwner, RequestsHost {
     if (!link.isReady || this.retryTimer !== null) return;
     const { ttlMs, info, openFromMs } = this.options;
     const delayMs = openFromMs - clock.monotonicMs();
-    if (delayMs > 0) {
-      this.retryAfter(delayMs, () => this.open());
-      return;
-    }
+    if (delayMs > 0) return this.retryAfter(delayMs, () => this.open());
     // Opened under the first key, it would be over as soon as it is known.
     if (this.firstSentAt !== null && elapsedMs(clock, this.firstSentAt) >= usableMs(ttlMs)) {
       this.key = random.key();
@@ -310,6 +311,12 @@ export class Session implements LockOwner, RequestsHost {
     }
     this.firstSentAt ??= instantNow(clock);
     link.send({ kind: "command", payload: encodeCommand({ kind: "openSession", key: this.key, ttlMs, info }) });
+    // No keepalive tells yet that this node leads only by its own word.
+    this.retryAfter(this.openAnswerMs, () => {
+      this.openAnswerMs = Math.min(2 * this.openAnswerMs, openAnswerMsMax);
+      link.suspect();
+      this.open();
+    });
   }
 
   private onOpenRefused(refusal: Refusal): void {
@@ -318,6 +325,7 @@ export class Session implements LockOwner, RequestsHost {
       case "no_quorum":
       case "unknown_outcome":
         this.requests.noteOpenRefused(refusal.code === "overloaded");
+        this.endRetry();
         this.retryLater(() => this.open());
         return;
       default:
@@ -347,6 +355,11 @@ export class Session implements LockOwner, RequestsHost {
     });
   }
 
+  private endRetry(): void {
+    this.retryTimer?.cancel();
+    this.retryTimer = null;
+  }
+
   private closeIfIdle(): void {
     if (this.options.isManual && this.requests.isEmpty) this.close();
   }
@@ -365,9 +378,11 @@ export class Session implements LockOwner, RequestsHost {
         return true;
       },
       onFailed: () => this.parts.link.suspect(),
-      onJeopardy: () => {
-        this.publish("jeopardy", null);
-        this.parts.logger.warn({ session: this.id, remainingMs: this.remainingMs() }, "session in jeopardy");
+      onJeopardy: (isFirst) => {
+        if (isFirst) {
+          this.publish("jeopardy", null);
+          this.parts.logger.warn({ session: this.id, remainingMs: this.remainingMs() }, "session in jeopardy");
+        }
         for (const lock of this.heldLocks()) lock.onJeopardy();
       },
       onRecovered: () => {

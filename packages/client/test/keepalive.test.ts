@@ -62,7 +62,7 @@ describe("deadline", () => {
     world.cluster.cutConnections("n1");
     world.cluster.dropRequest = (message) => message.kind === "keepalive";
     const lock = await world.within(1_000, acquiring);
-    assert.equal(world.commands().filter((command) => command.kind === "openSession").length, 2);
+    assert.ok(world.commands().filter((command) => command.kind === "openSession").length >= 2);
     assert.equal(world.cluster.machine.sessionCount, 1);
     assertClose(lock.remainingMs(), openedMs(world) + usableMs - world.clock.monotonicMs());
   });
