@@ -89,7 +89,7 @@ export function createPeerLinks(
 }
 
 /** Silence of so many periods ends a link. Raft's timeouts don't rest on it: it only clears away what is half-open. */
-const quietPeriodsMax = 3;
+const quietPeriodsMax = 2;
 
 class WebSocketPeerLinks implements ServerPeerLinks, PeerOwner {
   private readonly options: PeerLinksOptions;
