@@ -173,7 +173,7 @@ export class SessionRequests {
       return;
     }
     const former = this.owners.own(session, connection);
-    if (former !== null) former.send({ kind: "superseded", session });
+    if (former !== null) this.supersede(former, session);
     connection.send({ kind: "resumed", ...view });
     if (resume.keepalive !== null) this.keepalive(connection, session, resume.keepalive);
     for (const payload of resume.payloads) this.onCommand(connection, payload);
@@ -235,8 +235,14 @@ export class SessionRequests {
     this.opening.delete(key);
     const { connection } = asked;
     const former = this.owners.own(session, connection);
-    if (former !== null) former.send({ kind: "superseded", session });
+    if (former !== null) this.supersede(former, session);
     connection.send({ kind: "sessionOpened", key, session, ttlMs });
+  }
+
+  /** The newest resume owns the session. A connection that is left without any has no business here. */
+  private supersede(former: ClientConnection, session: SessionId): void {
+    former.send({ kind: "superseded", session });
+    if (this.owners.countOf(former) === 0) former.close(4001, "superseded");
   }
 }
 

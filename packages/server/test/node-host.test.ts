@@ -89,6 +89,7 @@ describe("node host: grants", () => {
     const resumed = await two.expect("resumed");
     assert.deepEqual(resumed.holds, [{ request: 1, grants: [{ name: "doc", token, slot: null }], maxHoldMs: 0 }]);
     await one.expect("superseded");
+    assert.equal(one.closed, "4001 superseded");
     await two.expect("acknowledged", ({ number }) => number === 7);
     await granted(two, session, 2);
     assert.equal(
