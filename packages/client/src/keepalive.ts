@@ -3,7 +3,7 @@
  * a renewal has failed and "lost" when the lease is over. A timer only reminds; what counts is the clock, read again at every look.
  */
 import type { LockLossReason } from "./errors.js";
-import { instantNow, Lease, usableMs } from "./lease.js";
+import { instantNow, Lease, restTimerMsMin, usableMs } from "./lease.js";
 import type { Instant } from "./lease.js";
 import type { Clock, Random, Timer } from "./ports.js";
 
@@ -218,7 +218,7 @@ export class Keepalive {
     this.timer = null;
     if (this.isOver) return;
     const now = this.clock.monotonicMs();
-    const lookMs = Math.min(this.lease.ttlMs / 6, lookMsMax, this.lease.remainingMs());
+    const lookMs = Math.min(this.lease.ttlMs / 6, lookMsMax, Math.max(this.lease.remainingMs(), restTimerMsMin));
     const actMs = (this.attemptEndsMs ?? Math.max(this.nextAttemptMs, now)) - now;
     const delayMs = Math.max(this.isActing ? Math.min(lookMs, actMs) : lookMs, 0);
     this.timerDueMs = now + delayMs;

@@ -19,6 +19,9 @@ export function usableMs(durationMs: number): number {
   return durationMs - Math.max(durationMs * 0.02, 250);
 }
 
+/** The rest of a lease can be less than a clock's step: a timer for that would fire again and again in one moment. */
+export const restTimerMsMin = 0.01;
+
 /** By the clock that shows more time passed: the monotonic one may have stood still in a suspend. */
 export function elapsedMs(clock: Clock, since: Instant): number {
   return Math.max(clock.monotonicMs() - since.monotonicMs, clock.suspendAwareMs() - since.suspendAwareMs);

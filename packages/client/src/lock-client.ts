@@ -40,6 +40,7 @@ export class LockClient implements Holdfast {
   private readonly pool: SessionPool;
   private readonly queries: Queries;
   private readonly waits: WaitLimits;
+  private readonly reportEnders = new Set<() => void>();
   private seenIndex = 0;
   private stage: "open" | "closing" | "closed" = "open";
   private closed: Promise<void> | null = null;
@@ -146,7 +147,9 @@ export class LockClient implements Holdfast {
       isUrgent: () => false,
     };
     this.hold.begin();
-    const reports = this.finder.endpoints.map((endpoint) => reportOf({ endpoint, ...shared }, this.ports, timeoutMs));
+    const reports = this.finder.endpoints.map((endpoint) =>
+      reportOf({ endpoint, ...shared }, this.ports, timeoutMs, this.reportEnders),
+    );
     return await Promise.all(reports).finally(() => this.hold.end());
   }
 
@@ -259,6 +262,7 @@ export class LockClient implements Holdfast {
     this.onConnected?.(connectionClosed());
     for (const acquire of this.waits.all()) this.giveUp(acquire, connectionClosed());
     this.queries.close();
+    for (const end of [...this.reportEnders]) end();
     const release = (): void => {
       const { connectTimeoutMs } = this.options;
       const timer = this.ports.clock.setTimer(connectTimeoutMs, () => this.pool.endAll("closed"));

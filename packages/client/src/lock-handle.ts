@@ -4,7 +4,7 @@ import { limits } from "@holdfast/wire";
 import { publishLoss } from "./diagnostics.js";
 import { HoldfastError, InvalidArgumentError, LockLostError } from "./errors.js";
 import type { LockLossReason } from "./errors.js";
-import { elapsedMs, usableMs } from "./lease.js";
+import { elapsedMs, restTimerMsMin, usableMs } from "./lease.js";
 import type { Instant } from "./lease.js";
 import type { Fence, Lock, LockState, ReleaseResult } from "./lock.js";
 import { checkDuration, checkOptionNames, checkWhole } from "./options.js";
@@ -249,7 +249,7 @@ export class LockHandle implements Lock {
 
   private watchMaxHold(): void {
     if (this.phase !== "held") return;
-    this.timer = this.clock.setTimer(Math.max(this.maxHoldLeftMs(), 0), () => {
+    this.timer = this.clock.setTimer(Math.max(this.maxHoldLeftMs(), restTimerMsMin), () => {
       this.look();
       this.watchMaxHold();
     });

@@ -2,7 +2,7 @@
 import type { NodeStatus, Refusal } from "@holdfast/wire";
 import { Connection } from "./connection.js";
 import type { ConnectionOptions } from "./connection.js";
-import { errorFor, HoldfastError } from "./errors.js";
+import { connectionClosed, errorFor, HoldfastError } from "./errors.js";
 import type { ClientPorts } from "./ports.js";
 
 /** One node's answer, or why there is none. */
@@ -10,16 +10,24 @@ export type NodeReport =
   | { readonly endpoint: string; readonly status: NodeStatus; readonly error: null }
   | { readonly endpoint: string; readonly status: null; readonly error: HoldfastError };
 
-/** Never rejects. */
-export function reportOf(options: ConnectionOptions, ports: ClientPorts, timeoutMs: number): Promise<NodeReport> {
+/** Never rejects. While it is under way `enders` holds what ends it, for a client that is closed. */
+export function reportOf(
+  options: ConnectionOptions,
+  ports: ClientPorts,
+  timeoutMs: number,
+  enders: Set<() => void>,
+): Promise<NodeReport> {
   const { endpoint } = options;
   return new Promise((resolve) => {
     const end = (status: NodeStatus | null, error: HoldfastError | null): void => {
+      enders.delete(onClientClosed);
       timer.cancel();
       connection.close();
       if (status !== null) resolve({ endpoint, status, error: null });
       else resolve({ endpoint, status, error: error ?? unreachable(endpoint, "no answer") });
     };
+    const onClientClosed = (): void => end(null, connectionClosed());
+    enders.add(onClientClosed);
     const refused = (problem: string, refusal: Refusal | null): void =>
       end(null, refusal === null ? unreachable(endpoint, problem) : errorFor(refusal));
     const connection = new Connection(options, ports, {

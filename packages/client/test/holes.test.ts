@@ -175,3 +175,42 @@ describe("a refusal that comes late", () => {
     assert.equal(waiting.value?.state, "held");
   });
 });
+
+describe("time", () => {
+  test("the last of a lease is less than a clock can show: the timer goes on all the same", async () => {
+    for (let at = 1; at <= 30; at += 1) {
+      const world = new World();
+      // Both clocks alike, and just below a power of two: after it they are coarser than the moment that the lease began at.
+      world.clock.suspend(-5_000_000);
+      await world.clock.advance(14_900 + at * Math.PI);
+      const holdfast = await world.connect({ ttlMs: 2_000 + at });
+      const lock = await world.within(100, holdfast.acquire("a", { maxHoldMs: 1_000 + at }));
+      const lasting = await world.within(100, holdfast.acquire("b"));
+      world.cluster.dropRequest = ({ kind }) => kind === "keepalive";
+      const endMs = world.clock.monotonicMs() + 5_000;
+      let steps = 0;
+      while (world.clock.monotonicMs() < endMs) {
+        await world.clock.step(endMs);
+        steps += 1;
+        assert.ok(steps < 5_000, `it stands still at ${world.clock.monotonicMs()} ms`);
+      }
+      assert.equal(lock.signal.aborted, true);
+      assert.equal(lasting.signal.aborted, true);
+    }
+  });
+});
+
+describe("close()", () => {
+  test("ends a status() that a node leaves unanswered", async () => {
+    const world = new World();
+    const holdfast = await world.connect();
+    world.cluster.dropRequest = ({ kind }) => kind === "query";
+    const reports = outcomeOf(holdfast.status({ timeoutMs: 1_000_000 }));
+    await world.clock.advance(100);
+    await world.within(1_000, holdfast.close());
+    assert.equal(reports.isSettled, true);
+    assert.equal(reports.value?.[0]?.error?.code, "connection_closed");
+    assert.equal(world.timers.timerCount, 0);
+    assert.equal(world.network.socketCount, 0);
+  });
+});

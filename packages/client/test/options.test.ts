@@ -217,7 +217,19 @@ describe("connect", () => {
   });
 
   test("endpoints", () => {
-    const wrong: readonly unknown[] = ["a", "a:0", "a:65536", "a:b", "http://a:1", "a:1/x", "a b:1", ":1", "a:1:2", 7];
+    const wrong: readonly unknown[] = [
+      "a",
+      "a:0",
+      "a:65536",
+      "a:b",
+      "http://a:1",
+      "a:1/x",
+      "a b:1",
+      ":1",
+      "a:1:2",
+      7,
+      "256.1.1.1:7000",
+    ];
     for (const value of wrong) {
       assert.equal(
         refusedBy(() => checkConnectOptions({ endpoints: [value] as string[] }, defaults)),
