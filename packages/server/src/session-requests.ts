@@ -8,6 +8,7 @@ import type { Refusal } from "@holdfast/wire";
 import type { GatewayHost, GatewayOptions } from "./gateway-host.js";
 import type { ClientConnection } from "./ports.js";
 import { notLeader, refuseCommand, refuseFrame, refuseOpening, refuseSession } from "./refusing.js";
+import { Openings } from "./openings.js";
 import { SessionOwners } from "./session-owners.js";
 
 type SessionCommand = Extract<
@@ -15,16 +16,9 @@ type SessionCommand = Extract<
   { readonly session: SessionId; readonly request: number; readonly settled: number }
 >;
 
-/** An openSession that is proposed, perhaps more than once: which connection asked last. */
-interface Opening {
-  connection: ClientConnection;
-  proposals: number;
-}
-
 export class SessionRequests {
   private readonly owners: SessionOwners = new SessionOwners();
-  /** By key. */
-  private readonly opening = new Map<string, Opening>();
+  private readonly openings: Openings = new Openings();
   private readonly options: GatewayOptions;
   private readonly host: GatewayHost;
 
@@ -35,7 +29,7 @@ export class SessionRequests {
 
   onClosed(connection: ClientConnection): void {
     this.owners.forgetConnection(connection);
-    for (const [key, asked] of this.opening) if (asked.connection === connection) this.opening.delete(key);
+    this.openings.forgetConnection(connection);
   }
 
   /** All keepalives up to `number` have renewed the session. */
@@ -51,7 +45,7 @@ export class SessionRequests {
   /** Nothing that was proposed here is lost by it: clients ask again at the new leader. */
   onLeadershipLost(): void {
     this.owners.clear();
-    this.opening.clear();
+    this.openings.clear();
   }
 
   onCommand(connection: ClientConnection, payload: Uint8Array): void {
@@ -85,23 +79,17 @@ export class SessionRequests {
   }
 
   private onOpenSession(connection: ClientConnection, key: string, payload: Uint8Array, invalid: Refusal | null): void {
-    const asked = this.opening.get(key);
     if (invalid !== null) refuseOpening(connection, key, invalid);
     else if (!this.host.isLeader) refuseOpening(connection, key, notLeader(this.host));
-    else if (asked === undefined && this.isFullFor(connection)) refuseOpening(connection, key, { code: "overloaded" });
-    else this.proposeOpening(connection, key, payload, asked ?? { connection, proposals: 0 });
-  }
-
-  /** The newest asker is told. A proposal that is refused takes nothing from one that came through. */
-  private proposeOpening(connection: ClientConnection, key: string, payload: Uint8Array, asked: Opening): void {
-    asked.connection = connection;
-    asked.proposals += 1;
-    this.opening.set(key, asked);
-    this.host.proposePayload(payload, false, (refusal) => {
-      asked.proposals -= 1;
-      if (asked.proposals === 0 && this.opening.get(key) === asked) this.opening.delete(key);
-      refuseOpening(connection, key, refusal);
-    });
+    else if (!this.openings.has(key) && this.isFullFor(connection)) {
+      refuseOpening(connection, key, { code: "overloaded" });
+    } else {
+      const opening = this.openings.propose(key, connection);
+      this.host.proposePayload(payload, false, (refusal) => {
+        this.openings.refuse(key, opening);
+        refuseOpening(connection, key, refusal);
+      });
+    }
   }
 
   private sessionGone(session: SessionId): Refusal {
@@ -109,8 +97,8 @@ export class SessionRequests {
   }
 
   private isFullFor(connection: ClientConnection): boolean {
-    if (this.host.machine.sessionCount + this.opening.size >= this.options.sessionsMax) return true;
-    return this.owners.countOf(connection) >= limits.sessionsPerConnectionMax;
+    if (this.host.machine.sessionCount + this.openings.size >= this.options.sessionsMax) return true;
+    return this.owners.countOf(connection) + this.openings.countOf(connection) >= limits.sessionsPerConnectionMax;
   }
 
   private onSessionCommand(connection: ClientConnection, command: SessionCommand, payload: Uint8Array): void {
@@ -230,10 +218,8 @@ export class SessionRequests {
   }
 
   private onSessionOpened({ key, session, ttlMs }: Extract<Effect, { kind: "sessionOpened" }>): void {
-    const asked = this.opening.get(key);
-    if (asked === undefined) return;
-    this.opening.delete(key);
-    const { connection } = asked;
+    const connection = this.openings.take(key);
+    if (connection === null) return;
     const former = this.owners.own(session, connection);
     if (former !== null) this.supersede(former, session);
     connection.send({ kind: "sessionOpened", key, session, ttlMs });

@@ -105,6 +105,19 @@ describe("node host: grants", () => {
     healthy(cluster);
   });
 
+  it("opens at most 1,024 sessions on one connection, however fast they are asked for", async () => {
+    const cluster = new VirtualCluster();
+    const client = cluster.client(await cluster.leader());
+    await client.expect("welcome");
+    for (let at = 1; at <= 1_100; at += 1) {
+      command(client, { kind: "openSession", key: key(at), ttlMs: 5_000, info: "" });
+    }
+    await client.expect("refused", (message) => message.key === key(1_025) && message.refusal.code === "overloaded");
+    await client.expect("sessionOpened", (message) => message.key === key(1_024));
+    assert.equal(client.received.filter(({ kind }) => kind === "sessionOpened").length, 1_024);
+    healthy(cluster);
+  });
+
   it("refuses acquires with `overloaded` when nothing commits, and still lets a release in", async () => {
     const cluster = new VirtualCluster({ uncommittedBytesMax: 2_000 });
     const leader = await cluster.leader();
