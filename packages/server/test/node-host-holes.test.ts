@@ -152,7 +152,7 @@ describe("node host: an openSession that comes twice", () => {
     const { session } = await client.expect("sessionOpened");
     client.sendAll({ kind: "keepalive", session, number: 1 });
     await client.expect("acknowledged");
-    assert.equal(leader.host?.gateway["sessions"]["opening"].size, 0);
+    assert.equal(leader.host?.gateway["sessions"]["openings"].size, 0);
   });
 });
 
