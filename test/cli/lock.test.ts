@@ -46,7 +46,8 @@ test("the command runs while the lock is held, knows name and token, and its exi
   assert.equal(second.code, 0, "the second token is greater");
   assert.equal(await holdfast.inspect("env"), null, "released");
   assert.equal((await runLock(["env", "--", "sh", "-c", "kill -KILL $$"])).code, 137);
-  assert.equal((await runLock(["env", "--", "holdfast-no-such-command"])).code, 127);
+  const missing = await runLock(["env", "--lock-delay", "60s", "--", "holdfast-no-such-command"]);
+  assert.deepEqual([missing.code, missing.err], [127, "holdfast: holdfast-no-such-command: command not found\n"]);
   assert.equal(await holdfast.inspect("env"), null, "released when nothing could be started");
 });
 

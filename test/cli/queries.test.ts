@@ -103,6 +103,7 @@ test("transfer: to a node by name, or to any", async () => {
   const [next = leader] = cluster.others(leader);
   assert.deepEqual(await asJson("transfer", next.id), { leader: next.id });
   assert.equal((await cluster.leader()).id, next.id);
+  assert.deepEqual(await asJson("transfer", next.id), { leader: next.id }, "it leads already");
   assert.notEqual((await asJson<{ leader: string }>("transfer")).leader, next.id);
   const unknown = await runCli(["transfer", "n9"], environment);
   assert.equal(unknown.code, 2);

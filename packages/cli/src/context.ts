@@ -1,9 +1,11 @@
 /** What every command is made with, and the options that they share. */
-import { connect } from "@holdfast/client";
+import { connect, InvalidArgumentError } from "@holdfast/client";
 import type { ConnectOptions, Holdfast } from "@holdfast/client";
 import type { Command } from "commander";
+import { CommandFailure } from "./command-failure.js";
 import { defaultEndpoints } from "./dev/cluster-file.js";
 import { durationFlag } from "./durations.js";
+import type { DurationBounds } from "./durations.js";
 import type { Io } from "./io.js";
 
 export interface Context {
@@ -22,6 +24,8 @@ export interface ClusterOptions extends OutputOptions {
 }
 
 export const dayMs: number = 24 * 3_600_000;
+/** The cluster's own bounds. */
+export const lockDelayBounds: DurationBounds = { minMs: 0, maxMs: 60_000 };
 
 export function withOutput(command: Command): Command {
   return command.option("--json", "print one JSON document; errors as JSON too");
@@ -48,8 +52,16 @@ export function endpointsFor(options: ClusterOptions, io: Io): string {
   return options.endpoints ?? (io.environment["HOLDFAST_ENDPOINTS"] || defaultEndpoints);
 }
 
-export function connectFor(options: ClusterOptions, io: Io, more: ConnectOptions = {}): Promise<Holdfast> {
-  return connect({ endpoints: endpointsFor(options, io), connectTimeoutMs: options.timeout, ...more });
+export async function connectFor(options: ClusterOptions, io: Io, more: ConnectOptions = {}): Promise<Holdfast> {
+  const endpoints = endpointsFor(options, io);
+  try {
+    return await connect({ endpoints, connectTimeoutMs: options.timeout, ...more });
+  } catch (error) {
+    if (!(error instanceof InvalidArgumentError) || !error.argument.startsWith("endpoints")) throw error;
+    const source = options.endpoints === undefined ? "HOLDFAST_ENDPOINTS" : "--endpoints";
+    const problem = `${source} ${JSON.stringify(endpoints)} is no list of nodes; write host:port,host:port,...`;
+    throw new CommandFailure("usage", error.code, problem);
+  }
 }
 
 /** Connects, runs `body`, closes. */

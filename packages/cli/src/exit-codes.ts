@@ -9,6 +9,7 @@ export const exitCodes = {
   portInUse: 69,
   internal: 70,
   directoryInUse: 73,
+  storage: 74,
   notObtained: 75,
   lost: 76,
 } as const;

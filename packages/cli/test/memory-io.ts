@@ -15,6 +15,10 @@ export class MemoryIo implements Io {
     this.stdout += text;
   }
 
+  tell(text: string): void {
+    this.stdout += text;
+  }
+
   err(text: string): void {
     this.stderr += text;
   }

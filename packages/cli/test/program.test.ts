@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
-import { writeFileSync } from "node:fs";
+import { readdirSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import path from "node:path";
 import { test } from "node:test";
 import { exitCodes as serverCodes } from "@holdfast/server";
@@ -59,7 +61,18 @@ test("a wrong command line ends with 2 and one line that names what is wrong", a
     [["dev", "--nodes", "3", "--config", "x"], /cannot be used with/],
     [["bench", "--clients", "0"], /--clients/],
     [["node", "--id", "n1"], /--config/],
-    [["ls", "--endpoints", "nonsense"], /endpoints\[0\] must be "host:port"/],
+    [["ls", "--endpoints", "nonsense"], /--endpoints "nonsense" is no list of nodes/],
+    [["ls", "--endpoints", "a:1,,b:2"], /--endpoints "a:1,,b:2" is no list of nodes/],
+    [["show", "", "--endpoints", ""], /--endpoints "" is no list of nodes/],
+    [["lock", "a", "--ttl", "2h", "--", "true"], /--ttl must be from 500ms to 1h, is 2h/],
+    [["lock", "a", "--lock-delay", "61s", "--", "true"], /--lock-delay.* "61s" is out of bounds: from 0ms to 1m/],
+    [["lock", "a", "--wait", "1s", "--no-wait", "--", "true"], /--wait and --no-wait can't be used together/],
+    [["lock", "a", "--no-wait", "--wait=1s", "--", "true"], /--wait and --no-wait can't be used together/],
+    [["lock", "", "--", "true"], /NAME must not be empty/],
+    [["lock", "a", "--", ""], /CMD is empty/],
+    [["dev", "--data", ""], /--data is empty/],
+    [["dev", "--data", "/dev/null"], /\/dev\/null is a file; --data names a folder/],
+    [["dev", "--config", "no-such-file.json"], /no-such-file\.json: there is no such file/],
   ];
   for (const [words, problem] of cases) {
     const { code, out, err } = await run(words);
@@ -69,7 +82,7 @@ test("a wrong command line ends with 2 and one line that names what is wrong", a
     const asJson = await run([words[0] ?? "", "--json", ...words.slice(1)]);
     if (words[0] === "frobnicate") continue;
     const document = JSON.parse(asJson.err) as { error: { code: string; message: string } };
-    assert.match(document.error.code, /^(usage|invalid_argument)$/);
+    assert.match(document.error.code, /^(usage|invalid_argument|invalid_config)$/);
     assert.match(document.error.message, problem);
   }
 });
@@ -109,6 +122,66 @@ test("no cluster: exit code 1, and unreachable as the code", async () => {
     [[`127.0.0.1:${port}`, "unreachable"]],
   );
 });
+
+test("no cluster: the message has every endpoint with its reason, and what to do", async () => {
+  const [first = 0, second = 0] = await freePorts(2);
+  const list = `127.0.0.1:${first},127.0.0.1:${second}`;
+  const { code, err } = await run(["ls", "--endpoints", list, "--timeout", "300ms"]);
+  assert.equal(code, 1);
+  for (const port of [first, second]) assert.ok(err.includes(`127.0.0.1:${port}: ECONNREFUSED`), err);
+  assert.match(
+    err,
+    /start a cluster on this machine with npx holdfast dev, or name the nodes of yours with --endpoints\n$/,
+  );
+  const status = await run(["status", "--endpoints", list, "--timeout", "300ms"]);
+  for (const port of [first, second]) assert.ok(status.out.includes(`\n127.0.0.1:${port}: ECONNREFUSED\n`), status.out);
+});
+
+test("status says what a node that takes no clients yet says of itself", async () => {
+  const server = createServer((_, response) => {
+    response.writeHead(503, { "content-type": "application/problem+json" });
+    response.end(JSON.stringify({ status: 503, detail: "the cluster is not formed yet" }));
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const endpoint = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+  try {
+    const { code, out } = await run(["status", "--endpoints", endpoint, "--timeout", "300ms"]);
+    assert.equal(code, 1);
+    assert.ok(out.endsWith(`\n${endpoint}: the cluster is not formed yet\n`), out);
+  } finally {
+    server.closeAllConnections();
+    server.close();
+  }
+});
+
+test("lock waits for a cluster, and says so once", async () => {
+  const [port = 0] = await freePorts(1);
+  const { err } = await run(["lock", "a", "--endpoints", `127.0.0.1:${port}`, "--timeout", "2500ms", "--", "true"]);
+  assert.match(
+    err,
+    /^holdfast: no leader of the cluster is found yet; waiting on\nholdfast: no node was reached[^\n]+\n$/,
+  );
+});
+
+test("dev: a folder below a file is one sentence and 74", async () => {
+  const { code, err } = await run(["dev", "--data", "/dev/null/x"]);
+  assert.equal(code, 74);
+  assert.match(err, /^holdfast: \/dev\/null\/x can't be used: ENOTDIR[^\n]*\n$/);
+});
+
+test("dev: a broken configuration in the folder is named, with 2", () =>
+  inFolder(async (folder) => {
+    for (const text of ["{", "[]", "null", '{"cluster":"c"}', '{"cluster":"c","nodes":3}']) {
+      writeFileSync(path.join(folder, "cluster.json"), text);
+      for (const words of [[], ["--nodes", "3"]]) {
+        const { code, err } = await run(["dev", "--data", folder, ...words]);
+        assert.equal(code, 2, text);
+        assert.match(err, /cluster\.json/);
+        assert.doesNotMatch(err, /^\s+at /m);
+      }
+    }
+    assert.deepEqual(readdirSync(folder), ["cluster.json"]);
+  }));
 
 test("node --check: 0 for a good configuration, 2 with all problems of a bad one", () =>
   inFolder(async (folder) => {

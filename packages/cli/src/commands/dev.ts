@@ -1,5 +1,6 @@
 /** `holdfast dev`: see dev/dev-command.ts. */
 import { connect, HoldfastError } from "@holdfast/client";
+import type { Config } from "@holdfast/server";
 import { Option } from "commander";
 import type { Command } from "commander";
 import { withOutput } from "../context.js";
@@ -8,8 +9,7 @@ import { clusterSizes } from "../dev/cluster-file.js";
 import { nodeWords, runDev } from "../dev/dev-command.js";
 import type { DevNode } from "../dev/dev-command.js";
 import { watchParent } from "../dev/parent-watch.js";
-import type { Io } from "../io.js";
-import { readConfig } from "./node.js";
+import { configParser } from "./node.js";
 import { summaryOf } from "./status.js";
 
 interface DevCommandOptions extends OutputOptions {
@@ -28,11 +28,12 @@ export function addDevCommand(program: Command, context: Context): void {
     .action(async (options: DevCommandOptions) => {
       const size = clusterSizes.find((each) => String(each) === options.nodes) ?? null;
       const { data, config = null } = options;
+      const parse = await configParser(context.io);
       const code = await runDev(
         { size, data, config, isJson: options.json === true },
         {
           io: context.io,
-          readNodes: (file) => readNodes(file, context.io),
+          readNodes: (text, file) => devNodes(parse(text, file)),
           findLeader,
           wordsFor: nodeWords,
           onStopSignal: (stop) => {
@@ -45,8 +46,7 @@ export function addDevCommand(program: Command, context: Context): void {
     });
 }
 
-async function readNodes(file: string, io: Io): Promise<readonly DevNode[]> {
-  const { nodes } = await readConfig(file, io);
+function devNodes({ nodes }: Config): readonly DevNode[] {
   return nodes.map(({ id, client, listen }) => ({ id, client, listens: [listen.client, listen.peer] }));
 }
 

@@ -6,13 +6,15 @@ import { HoldfastError } from "@holdfast/client";
 import type { Holdfast, Lock } from "@holdfast/client";
 import type { Command } from "commander";
 import { CommandFailure } from "../command-failure.js";
-import { connectFor, dayMs, endpointsFor, withCluster } from "../context.js";
+import { connectFor, dayMs, endpointsFor, lockDelayBounds, withCluster } from "../context.js";
 import type { ClusterOptions, Context } from "../context.js";
 import { durationFlag, durationOption, formatDuration, integerOption } from "../durations.js";
 import { exitCodes } from "../exit-codes.js";
+import { clientText } from "../failures.js";
 import type { Io } from "../io.js";
 import { CommandRunner } from "../lock/command-runner.js";
 import type { Lease, RunResult } from "../lock/command-runner.js";
+import { LeaderNote } from "../lock/leader-note.js";
 import { SignalRelay } from "../lock/signal-relay.js";
 import { json, plain } from "../output.js";
 import { processTable } from "../process-table.js";
@@ -52,7 +54,9 @@ export function addLockCommand(program: Command, context: Context): void {
     )
     .option("--no-wait", "give up at once when the lock isn't free")
     .option("--shared", "hold it together with other shared holders")
-    .addOption(durationFlag("--lock-delay <duration>", "keep the lock closed for so long if it is lost", upToDay, 0))
+    .addOption(
+      durationFlag("--lock-delay <duration>", "keep the lock closed for so long if it is lost", lockDelayBounds, 0),
+    )
     .option(
       "--grace <duration>",
       "time between SIGTERM and SIGKILL when it can't be renewed (default: a fifth of --ttl)",
@@ -62,6 +66,8 @@ export function addLockCommand(program: Command, context: Context): void {
     .option("--lost-exit-code <code>", "when the lock is lost while the command runs", exitCode, exitCodes.lost)
     .action(async (name: string, operands: readonly string[], options: LockOptions, command: Command) => {
       const words = commandWords(command, operands);
+      if (name === "") throw new CommandFailure("usage", "usage", "NAME must not be empty");
+      checkWaits(command);
       context.setExitCode(await holdAndRun(name, words, options, context.io));
     });
 }
@@ -74,7 +80,16 @@ function commandWords(command: Command, operands: readonly string[]): readonly [
   if (file === undefined || args.length + 1 !== operands.length) {
     throw new CommandFailure("usage", "usage", "write the command to run after --: holdfast lock NAME -- CMD...");
   }
+  if (file === "") throw new CommandFailure("usage", "usage", "CMD is empty: the first word after -- names a program");
   return [file, ...args];
+}
+
+/** Commander takes --wait and --no-wait for one option, of which the last counts. */
+function checkWaits(command: Command): void {
+  const raw = rootOf(command).args;
+  const own = raw.slice(0, raw.indexOf("--"));
+  if (own.includes("--no-wait") && own.some((word) => word === "--wait" || word.startsWith("--wait=")))
+    throw new CommandFailure("usage", "usage", "--wait and --no-wait can't be used together");
 }
 
 function rootOf(command: Command): Command {
@@ -89,16 +104,22 @@ async function holdAndRun(
 ): Promise<number> {
   const graceMs = graceFor(options);
   const relay = new SignalRelay(process);
+  const note = new LeaderNote(() => {
+    // With --json stderr is for errors alone.
+    if (options.json !== true) io.err("holdfast: no leader of the cluster is found yet; waiting on\n");
+  });
   let holdfast: Holdfast | null = null;
   try {
     holdfast = await unlessAborted(
-      connectFor(options, io, { ttlMs: options.ttl, info: infoFor(words[0]) }),
+      connectFor(options, io, { ttlMs: options.ttl, info: infoFor(words[0]), logger: note.logger }),
       relay.waiting,
     );
     const lock = await acquire(holdfast, name, options, relay.waiting);
+    note.cancel();
     const result = await runUnder(lock, { name, words, graceMs }, options, io, relay);
     return await finish(lock, result, options, io);
   } finally {
+    note.cancel();
     relay.close();
     await holdfast?.close();
   }
@@ -147,7 +168,7 @@ async function acquire(holdfast: Holdfast, name: string, options: LockOptions, s
     });
   } catch (error) {
     if (!(error instanceof HoldfastError) || !conflicts.has(error.code)) throw error;
-    throw new CommandFailure(options.conflictExitCode, error.code, error.message);
+    throw new CommandFailure(options.conflictExitCode, error.code, clientText(error));
   }
 }
 

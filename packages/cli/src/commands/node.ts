@@ -46,8 +46,21 @@ export function addNodeCommand(program: Command, context: Context): void {
     });
 }
 
+/** Checks a configuration's text; every problem at once, exit code 2. */
+export async function configParser(io: Io): Promise<(text: string, file: string) => Config> {
+  const { ConfigError, parseConfig } = await import("@holdfast/server");
+  return (text, file) => {
+    try {
+      return parseConfig(text, file, io.environment);
+    } catch (error) {
+      if (error instanceof ConfigError) throw new CommandFailure("usage", "invalid_config", error.message);
+      throw error;
+    }
+  };
+}
+
 /** Every problem at once, exit code 2. */
-export async function readConfig(file: string, io: Io): Promise<Config> {
+async function readConfig(file: string, io: Io): Promise<Config> {
   const { ConfigError, loadConfig } = await import("@holdfast/server");
   try {
     return await loadConfig(file, io.environment);

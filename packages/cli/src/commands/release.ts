@@ -2,7 +2,7 @@
 import { userInfo, hostname } from "node:os";
 import type { Command } from "commander";
 import { CommandFailure } from "../command-failure.js";
-import { dayMs, withClient, withCluster } from "../context.js";
+import { lockDelayBounds, withClient, withCluster } from "../context.js";
 import type { ClusterOptions, Context } from "../context.js";
 import { durationFlag, integerOption } from "../durations.js";
 import { json, plain } from "../output.js";
@@ -23,9 +23,7 @@ export function addReleaseCommand(program: Command, context: Context): void {
       integerOption(1, Number.MAX_SAFE_INTEGER),
     )
     .option("--force", "say that you mean it")
-    .addOption(
-      durationFlag("--lock-delay <duration>", "keep the lock closed for so long", { minMs: 0, maxMs: dayMs }, 0),
-    )
+    .addOption(durationFlag("--lock-delay <duration>", "keep the lock closed for so long", lockDelayBounds, 0))
     .action(async (name: string, options: ReleaseOptions) => {
       const { token, lockDelay } = options;
       if (options.force !== true) {

@@ -6,11 +6,13 @@ import { endpointsFor, withClient, withCluster } from "../context.js";
 import type { ClusterOptions, Context } from "../context.js";
 import { formatDuration } from "../durations.js";
 import { exitCodes } from "../exit-codes.js";
+import { shortened } from "../failures.js";
 import type { Io } from "../io.js";
 import { columns, json, plain } from "../output.js";
 
 /** One node that hangs must not hold back the others' word for longer. */
 const nodeTimeoutMs = 3_000;
+const readinessMs = 1_000;
 
 export function addStatusCommand(program: Command, context: Context): void {
   withCluster(program.command("status"))
@@ -41,8 +43,31 @@ async function askNodes(options: ClusterOptions, io: Io): Promise<readonly NodeR
   } catch (error) {
     if (!(error instanceof HoldfastError) || error.code === "invalid_argument") throw error;
     const endpoints = endpointsFor(options, io).split(",");
-    return endpoints.map((endpoint) => ({ endpoint: endpoint.trim(), status: null, error }));
+    return Promise.all(endpoints.map((endpoint) => unansweredReport(endpoint.trim(), error)));
   }
+}
+
+/** A node that takes no clients may still say why, at /readyz: it is starting, or its cluster is not formed yet. */
+async function unansweredReport(endpoint: string, error: HoldfastError): Promise<NodeReport> {
+  const problem = (await readinessProblem(endpoint)) ?? problemIn(error, endpoint);
+  return { endpoint, status: null, error: new HoldfastError(error.code, `${endpoint}: ${problem}`) };
+}
+
+async function readinessProblem(endpoint: string): Promise<string | null> {
+  try {
+    const response = await fetch(`http://${endpoint}/readyz`, { signal: AbortSignal.timeout(readinessMs) });
+    const body = (await response.json()) as { detail?: unknown } | null;
+    return typeof body?.detail === "string" ? body.detail : null;
+  } catch {
+    return null; // nobody there, or no node
+  }
+}
+
+/** "host:port: problem; host:port: problem" is what the client tells as the cause. */
+function problemIn(error: HoldfastError, endpoint: string): string {
+  const start = `${endpoint}: `;
+  const causes = error.cause instanceof Error ? shortened(error.cause.message).split("; ") : [];
+  return causes.find((cause) => cause.startsWith(start))?.slice(start.length) ?? error.message;
 }
 
 /** One report a node: its advertised address may not be reachable from here where the one that was named is. */

@@ -1,24 +1,26 @@
 /** `holdfast dev`: a cluster of real processes on this machine. */
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { CommandFailure } from "../command-failure.js";
 import type { Io } from "../io.js";
-import { json } from "../output.js";
-import { defaultEndpoints, localCluster } from "./cluster-file.js";
+import { json, plain } from "../output.js";
+import { defaultEndpoints } from "./cluster-file.js";
 import type { ClusterSize } from "./cluster-file.js";
+import { configFor, makeFolder, newConfig, storageFailure, usage, writeConfig } from "./folder.js";
 import type { NodeEnd, NodeProcess } from "./node-process.js";
 import { clusterOf, takenPorts } from "./ports.js";
 import type { PortAddress, TakenPort } from "./ports.js";
 import { takeRunFile } from "./run-file.js";
 import type { RunFile } from "./run-file.js";
+import { show } from "./show.js";
 import { Supervisor } from "./supervisor.js";
 
 export interface DevOptions {
   /** Null: as many as the folder holds, else 3. */
   readonly size: ClusterSize | null;
   readonly data: string;
-  /** A configuration file of one's own; null: one is written into the data folder. */
+  /** A configuration file of one's own, copied into the folder at the first start; null: the folder's, or a new one. */
   readonly config: string | null;
   readonly isJson: boolean;
 }
@@ -33,8 +35,8 @@ export interface DevNode {
 
 export interface DevParts {
   readonly io: Io;
-  /** Reads and checks a configuration file. */
-  readonly readNodes: (file: string) => Promise<readonly DevNode[]>;
+  /** Checks the text of a configuration. */
+  readonly readNodes: (text: string, file: string) => readonly DevNode[];
   /** The id of the leader, null while there is none that can be reached. */
   readonly findLeader: (endpoints: readonly string[]) => Promise<string | null>;
   /** What runs one node. */
@@ -46,57 +48,58 @@ export interface DevParts {
 /** Nodes of a cluster that was killed a moment ago let go of their ports within this time. */
 const staleWaitMs = 10_000;
 const leaderPollMs = 100;
+const helpPage = "docs/operations.md#a-node-that-refuses-to-start";
 
-/** Runs until it is asked to stop, or no node is left. Returns the exit code. */
+/** Runs until it is asked to stop, or no node is left. Returns the exit code. A start that is refused leaves no files behind. */
 export async function runDev(options: DevOptions, parts: DevParts): Promise<number> {
-  const data = path.resolve(options.data);
-  mkdirSync(data, { recursive: true });
-  const config = options.config === null ? clusterFileIn(data, options.size) : path.resolve(options.config);
-  const nodes = await parts.readNodes(config);
-  const runFile = takeRunFile(
-    data,
-    nodes.map((node) => node.client),
-  );
-  if (runFile.other !== null) {
-    const { pid, endpoints } = runFile.other;
-    throw new CommandFailure(
-      "directoryInUse",
-      "directory_in_use",
-      `a cluster runs here already: process ${pid}, ports ${endpoints.join(", ")}, data in ${show(data)}; stop it with Ctrl-C in its terminal or kill ${pid}`,
+  if (options.data === "") throw usage("--data is empty: name the folder that the nodes keep their data in");
+  if (options.config === "") throw usage("--config is empty: name a configuration file");
+  try {
+    return await startIn(path.resolve(options.data), options, parts);
+  } catch (error) {
+    throw storageFailure(error) ?? error;
+  }
+}
+
+async function startIn(data: string, options: DevOptions, parts: DevParts): Promise<number> {
+  const own = options.config === null ? null : path.resolve(options.config);
+  const config = configFor(data, own) ?? newConfig(data, options.size ?? 3);
+  const nodes = parts.readNodes(config.text, show(config.source));
+  if (options.size !== null && !config.isNew && nodes.length !== options.size) {
+    throw usage(
+      `${show(data)} holds a cluster of ${nodesText(nodes.length)}, not of ${options.size}; leave out --nodes, or name another folder with --data`,
     );
   }
+  const isNewFolder = !existsSync(data);
+  if (isNewFolder) await portsAreFree(nodes, false);
+  makeFolder(data);
+  const runFile = takeFolder(data, nodes);
   try {
-    await portsAreFree(nodes, runFile);
-    return await new LocalCluster(options, parts, { data, config, nodes }).run();
+    if (!isNewFolder) await portsAreFree(nodes, runFile.wasStale);
+    writeConfig(config);
+    return await new LocalCluster(options, parts, { data, config: config.file, nodes }).run();
   } finally {
     runFile.remove();
   }
 }
 
-/** The configuration that the folder was begun with; written at the first start. */
-function clusterFileIn(data: string, size: ClusterSize | null): string {
-  const file = path.join(data, "cluster.json");
-  if (!existsSync(file)) {
-    writeFileSync(file, `${JSON.stringify(localCluster(size ?? 3), null, 2)}\n`);
-    return file;
-  }
-  if (size !== null) {
-    const { nodes } = JSON.parse(readFileSync(file, "utf8")) as { nodes?: unknown };
-    const found = Array.isArray(nodes) ? nodes.length : 0;
-    if (found !== size) {
-      throw new CommandFailure(
-        "usage",
-        "usage",
-        `${show(data)} holds a cluster of ${found} nodes, not of ${size}; leave out --nodes, or name another folder with --data`,
-      );
-    }
-  }
-  return file;
+function takeFolder(data: string, nodes: readonly DevNode[]): RunFile {
+  const runFile = takeRunFile(
+    data,
+    nodes.map((node) => node.client),
+  );
+  if (runFile.other === null) return runFile;
+  const { pid, endpoints } = runFile.other;
+  throw new CommandFailure(
+    "directoryInUse",
+    "directory_in_use",
+    `a cluster runs here already: process ${pid}, ports ${endpoints.join(", ")}, data in ${show(data)}; stop it with Ctrl-C in its terminal or kill ${pid}`,
+  );
 }
 
-async function portsAreFree(nodes: readonly DevNode[], runFile: RunFile): Promise<void> {
+async function portsAreFree(nodes: readonly DevNode[], wasStale: boolean): Promise<void> {
   const addresses = nodes.flatMap((node) => node.listens);
-  const endMs = performance.now() + (runFile.wasStale ? staleWaitMs : 0);
+  const endMs = performance.now() + (wasStale ? staleWaitMs : 0);
   let taken = await takenPorts(addresses);
   while (taken.length > 0 && performance.now() < endMs) {
     await sleep(leaderPollMs);
@@ -162,7 +165,7 @@ class LocalCluster {
 
   #tellNodes(): void {
     const { data, nodes } = this.#place;
-    this.#tell(`starting ${nodes.length} node${nodes.length === 1 ? "" : "s"}, data in ${show(data)}`);
+    this.#tell(`starting ${nodesText(nodes.length)}, data in ${show(data)}`);
     for (const node of this.#supervisor.nodes) {
       const client = nodes.find(({ id }) => id === node.id)?.client ?? "";
       this.#tell(`  ${node.id}  clients ${client}  process ${node.pid ?? "-"}  log ${show(node.logFile)}`);
@@ -191,19 +194,31 @@ class LocalCluster {
   #tellAsJson(leader: string, endpoints: readonly string[]): void {
     const { data, config } = this.#place;
     const nodes = this.#supervisor.nodes.map((node) => ({ id: node.id, pid: node.pid ?? null, log: node.logFile }));
-    this.#parts.io.out(json({ pid: process.pid, leader, endpoints, data, config, nodes }));
+    this.#parts.io.tell(json({ pid: process.pid, leader, endpoints, data, config, nodes }));
   }
 
   /** The rest goes on: a cluster is there to survive this. */
   #onEnded(end: NodeEnd, node: NodeProcess, running: number): void {
     const { io } = this.#parts;
     const how = end.signal === null ? `ended with exit code ${end.code}` : `was ended by ${end.signal}`;
-    const words = node.lastWords();
-    io.err(`holdfast: node ${end.id} ${how}${words === null ? "" : `: ${words}`} (log: ${show(node.logFile)})\n`);
+    // A signal comes from outside: what the node said before has nothing to do with it.
+    const words = end.signal === null ? node.lastWords() : null;
+    io.err(
+      `holdfast: node ${end.id} ${how}${words === null ? "" : `: ${plain(words)}`} (log: ${show(node.logFile)})\n`,
+    );
     if (running === 0) return;
     const majority = Math.floor(this.#place.nodes.length / 2) + 1;
     const state = running >= majority ? "the others go on" : "no majority is left: nothing is granted until it is back";
-    io.err(`holdfast: ${state}; start it again with\n  ${this.#words(end.id)}\n`);
+    io.err(`holdfast: ${state}; ${this.#advice(end)}\n`);
+  }
+
+  #advice({ id, code }: NodeEnd): string {
+    if (code !== null && code >= 77 && code <= 82) {
+      const data = show(this.#place.data);
+      return `starting it again can't help: see ${helpPage}, or, when nothing in it is needed, stop this cluster and remove the whole of ${data}`;
+    }
+    const damage = code === 74 ? `; if its data is damaged that can't help: see ${helpPage}` : "";
+    return `start it again with\n  ${this.#words(id)}${damage}`;
   }
 
   #words(id: string): string {
@@ -212,7 +227,7 @@ class LocalCluster {
   }
 
   #tell(line: string): void {
-    if (!this.#options.isJson) this.#parts.io.out(`${line}\n`);
+    if (!this.#options.isJson) this.#parts.io.tell(`${line}\n`);
   }
 }
 
@@ -222,10 +237,8 @@ export function nodeWords(id: string, config: string, folder: string): readonly 
   return [process.execPath, program, "node", "--config", config, "--id", id, "--data", folder];
 }
 
-/** Relative to where the user is, when that is shorter. */
-function show(file: string): string {
-  const relative = path.relative(process.cwd(), file);
-  return relative.startsWith("..") || relative === "" ? file : relative;
+function nodesText(count: number): string {
+  return `${count} node${count === 1 ? "" : "s"}`;
 }
 
 function quote(word: string): string {

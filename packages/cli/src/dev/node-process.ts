@@ -21,13 +21,17 @@ export interface NodeEnd {
 /** Set for the children: their stdin is a pipe that closes when this process ends, however it ends. */
 export const parentPipeVariable = "HOLDFAST_PARENT_PIPE";
 const logBytesMax = 16 * 1024 * 1024;
-const tailBytes = 8_192;
+const tailBytes = 65_536;
+/** Of what a node says on stderr when it ends. */
+const sentenceStart = "holdfast: ";
 
 export class NodeProcess {
   readonly id: string;
   readonly logFile: string;
   readonly ended: Promise<NodeEnd>;
   readonly #child: ChildProcess;
+  /** Where in the log this run begins. */
+  readonly #logStart: number;
   #isRunning = true;
 
   constructor(options: NodeProcessOptions) {
@@ -36,6 +40,7 @@ export class NodeProcess {
     this.logFile = path.join(options.folder, "node.log");
     turnOver(this.logFile);
     const log = openSync(this.logFile, "a");
+    this.#logStart = fstatSync(log).size;
     const [file, ...args] = options.words;
     try {
       // A session of its own: Ctrl-C in the terminal comes to us, and we stop the nodes in order.
@@ -63,14 +68,13 @@ export class NodeProcess {
     if (this.#isRunning) this.#child.kill(name);
   }
 
-  /** The last thing it logged as an error, or said at all: for a person to read. */
+  /** What this run said last, for a person to read: its sentence on stderr, else its last error, else nothing that is known. */
   lastWords(): string | null {
-    const lines = readTail(this.logFile)
-      .split("\n")
-      .filter((line) => line.trim() !== "");
-    const texts = lines.map(textOf);
-    const lastError = texts.findLast((text) => text.isError);
-    return (lastError ?? texts.at(-1))?.text ?? null;
+    const lines = readTail(this.logFile, this.#logStart).split("\n");
+    const sentence = lines.findLast((line) => line.startsWith(sentenceStart));
+    if (sentence !== undefined) return sentence.slice(sentenceStart.length).replace(`${this.id}: `, "");
+    const texts = lines.flatMap((line) => textOf(line) ?? []);
+    return (texts.findLast(({ isError }) => isError) ?? texts.at(-1))?.text ?? null;
   }
 
   #end(): Promise<NodeEnd> {
@@ -96,24 +100,30 @@ function turnOver(file: string): void {
   }
 }
 
-function readTail(file: string): string {
+/** Whole lines from the end of the file, none from before `start`. */
+function readTail(file: string, start: number): string {
   const descriptor = openSync(file, "r");
   try {
     const { size } = fstatSync(descriptor);
-    const buffer = Buffer.alloc(Math.min(size, tailBytes));
-    readSync(descriptor, buffer, 0, buffer.length, size - buffer.length);
-    return buffer.toString("utf8");
+    const from = Math.max(start, size - tailBytes);
+    const buffer = Buffer.alloc(Math.max(0, size - from));
+    const length = readSync(descriptor, buffer, 0, buffer.length, from);
+    const text = buffer.toString("utf8", 0, length);
+    return from === start ? text : text.slice(text.indexOf("\n") + 1);
   } finally {
     closeSync(descriptor);
   }
 }
 
-function textOf(line: string): { text: string; isError: boolean } {
+/** Null for what isn't for people: an empty line, a line of a stack, JSON without a word in it. */
+function textOf(line: string): { text: string; isError: boolean } | null {
+  if (line.trim() === "" || /^\s/.test(line)) return null;
+  if (!line.startsWith("{")) return { text: line.trim(), isError: false };
   try {
-    const { msg, level } = JSON.parse(line) as { msg?: unknown; level?: unknown };
-    if (typeof msg === "string") return { text: msg, isError: level === "error" };
+    const { msg, reason, level } = JSON.parse(line) as { msg?: unknown; reason?: unknown; level?: unknown };
+    const words = [msg, reason].filter((word) => typeof word === "string" && word !== "");
+    return words.length === 0 ? null : { text: words.join(": "), isError: level === "error" || level === "fatal" };
   } catch {
-    // not one of the node's own lines
+    return null;
   }
-  return { text: line.trim(), isError: false };
 }

@@ -2,6 +2,7 @@
 import { spawnSync } from "node:child_process";
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { createServer } from "node:net";
+import { CommandFailure } from "../command-failure.js";
 import { readStat } from "../process-table.js";
 
 export interface PortAddress {
@@ -28,7 +29,7 @@ function isTaken(host: string, port: number): Promise<boolean> {
     const server = createServer();
     server.once("error", (error: NodeJS.ErrnoException) => {
       if (error.code === "EADDRINUSE") resolve(true);
-      else reject(new Error(`can't listen on ${host}:${port}: ${error.message}`, { cause: error }));
+      else reject(new CommandFailure("portInUse", "port_in_use", `can't listen on ${host}:${port}: ${error.message}`));
     });
     server.listen({ host, port, exclusive: true }, () => server.close(() => resolve(false)));
   });

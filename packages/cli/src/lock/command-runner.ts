@@ -6,6 +6,7 @@ import { spawn } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
 import { constants } from "node:os";
 import { ProcessFamily, send } from "./process-family.js";
+import { plain } from "../output.js";
 import type { ProcessTable } from "../process-table.js";
 
 /** What the runner needs to know of a lock. */
@@ -87,14 +88,14 @@ export class CommandRunner {
     try {
       const env = { ...process.env, ...environment };
       const child = spawn(file, args, { stdio: "inherit", detached: !isInteractive, env });
-      const end = endOf(child);
+      const end = endOf(child, file);
       this.#child = child;
       if (child.pid !== undefined) {
         this.#family = new ProcessFamily({ root: child.pid, leadsGroup: !isInteractive, mark }, this.#table);
       }
       return end;
     } catch (error) {
-      return notStarted(error as NodeJS.ErrnoException); // too long a list of arguments, a zero byte in one
+      return notStarted(error as NodeJS.ErrnoException, file); // too long a list of arguments, a zero byte in one
     }
   }
 
@@ -159,10 +160,10 @@ async function kill(family: ProcessFamily): Promise<readonly number[]> {
   return family.members();
 }
 
-function endOf(child: ChildProcess): Promise<RunResult> {
+function endOf(child: ChildProcess, file: string): Promise<RunResult> {
   return new Promise((resolve) => {
     child.once("error", (error: NodeJS.ErrnoException) => {
-      if (child.pid === undefined) resolve(notStarted(error));
+      if (child.pid === undefined) resolve(notStarted(error, file));
     });
     child.once("exit", (code, name) => {
       resolve({ kind: "ended", code: code ?? 128 + (name === null ? 0 : constants.signals[name]) });
@@ -170,8 +171,11 @@ function endOf(child: ChildProcess): Promise<RunResult> {
   });
 }
 
-function notStarted(error: NodeJS.ErrnoException): RunResult {
-  return { kind: "notStarted", code: error.code === "ENOENT" ? 127 : 126, problem: error.message };
+function notStarted(error: NodeJS.ErrnoException, file: string): RunResult {
+  const name = plain(file);
+  if (error.code === "ENOENT") return { kind: "notStarted", code: 127, problem: `${name}: command not found` };
+  const problem = error.code === "EACCES" ? "permission denied" : error.message;
+  return { kind: "notStarted", code: 126, problem: `${name}: ${problem}` };
 }
 
 function sleep(ms: number): Promise<void> {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import path from "node:path";
 import { test } from "node:test";
@@ -22,6 +22,8 @@ interface Run {
   readonly output: () => string;
   readonly errors: () => string;
   readonly stop: () => void;
+  /** Configurations that were checked. */
+  readonly texts: readonly string[];
 }
 
 /** A cluster of fake nodes on `ports`; `modes` are added to their words. */
@@ -33,21 +35,28 @@ function startDev(
 ): Run {
   let output = "";
   let errors = "";
+  const texts: string[] = [];
   let stop = (): void => undefined;
   const ids = ports.map((_, index) => `n${index + 1}`);
   const listens = ports.map((port) => ({ host: "127.0.0.1", port }));
   const parts: DevParts = {
-    io: { out: (text) => (output += text), err: (text) => (errors += text), environment: {}, isInteractive: false },
-    readNodes: () =>
-      Promise.resolve(
-        ids.map((id, index) => ({ id, client: `127.0.0.1:${ports[index]}`, listens: [listens[index]!] })),
-      ),
+    io: {
+      out: (text) => (output += text),
+      tell: (text) => (output += text),
+      err: (text) => (errors += text),
+      environment: {},
+      isInteractive: false,
+    },
+    readNodes: (text) => {
+      texts.push(text);
+      return ids.map((id, index) => ({ id, client: `127.0.0.1:${ports[index]}`, listens: [listens[index]!] }));
+    },
     findLeader: async () => ((await areListening(ports)) ? "n2" : null),
     wordsFor: (id) => [process.execPath, fakeNode, String(ports[ids.indexOf(id)]), ...(modes[ids.indexOf(id)] ?? [])],
     onStopSignal: (run) => (stop = run),
   };
   const result = runDev({ size: null, data, config: null, isJson: false, ...options }, parts);
-  return { result, output: () => output, errors: () => errors, stop: () => stop() };
+  return { result, output: () => output, errors: () => errors, stop: () => stop(), texts };
 }
 
 test("the generated configuration is that of cluster-configs", () => {
@@ -69,7 +78,8 @@ test("starts the nodes, says where things are and who leads, and stops them", ()
       assert.match(run.output(), new RegExp(`log ${path.join(data, id, "node.log")}\n`));
     assert.match(run.output(), /leader: n2 \(after \d+\.\d s\)\n/);
     assert.match(run.output(), new RegExp(`npx holdfast status --endpoints 127.0.0.1:${ports[0]},`));
-    assert.match(readFileSync(path.join(data, "n1", "node.log"), "utf8"), /listening/);
+    // The port accepts a moment before the node says so.
+    await until(() => readFileSync(path.join(data, "n1", "node.log"), "utf8").includes("listening"), "its log");
     run.stop();
     assert.equal(await run.result, 0);
     assert.match(run.output(), /stopped; the data stays in /);
@@ -125,8 +135,81 @@ test("a folder keeps its number of nodes", () =>
     await until(() => first.output().includes("leader"), "it runs");
     first.stop();
     await first.result;
-    await assert.rejects(startDev(data, [], { size: 5 }).result, /holds a cluster of 3 nodes, not of 5/);
+    await assert.rejects(startDev(data, [0], { size: 5 }).result, /holds a cluster of 1 node, not of 5/);
   }));
+
+test("a folder keeps the configuration that it was begun with", () =>
+  inFolder(async (folder) => {
+    const data = path.join(folder, "data");
+    const config = path.join(folder, "own.json");
+    const ports = await freePorts(1);
+    writeFileSync(config, '{ "cluster": "own" }');
+    for (const options of [{ config }, {}, { config }]) {
+      const run = startDev(data, ports, options);
+      await until(() => run.output().includes("leader"), "it runs");
+      run.stop();
+      assert.equal(await run.result, 0);
+      assert.deepEqual(run.texts, ['{ "cluster": "own" }'], "the text that was checked");
+      assert.equal(readFileSync(path.join(data, "cluster.json"), "utf8"), '{ "cluster": "own" }');
+    }
+    writeFileSync(config, '{ "cluster": "other" }');
+    const failure = await startDev(data, ports, { config }).result.catch((error: unknown) => error);
+    assert.ok(failure instanceof CommandFailure);
+    assert.equal(failure.exitCode, 2);
+    for (const file of [config, path.join(data, "cluster.json")]) assert.ok(failure.message.includes(file));
+  }));
+
+test("a start that is refused leaves nothing behind", () =>
+  inFolder(async (folder) => {
+    const [port = 0] = await freePorts(1);
+    const server = createServer().listen(port, "127.0.0.1");
+    const data = path.join(folder, "data");
+    await assert.rejects(startDev(data, [port]).result, /a port is in use/);
+    assert.deepEqual(readdirSync(folder), []);
+    await assert.rejects(startDev(folder, [port]).result, /a port is in use/);
+    assert.deepEqual(readdirSync(folder), []);
+    await new Promise((resolve) => server.close(resolve));
+  }));
+
+test("a folder that can't be written is one sentence and 74", () =>
+  inFolder(async (folder) => {
+    // A name that no folder may have, since root may write anywhere.
+    const failure = await startDev(path.join(folder, "x".repeat(300)), await freePorts(1)).result.catch(
+      (error: unknown) => error,
+    );
+    assert.ok(failure instanceof CommandFailure);
+    assert.ok([2, 74].includes(failure.exitCode));
+    mkdirSync(path.join(folder, "n1", "node.log"), { recursive: true });
+    const other = await startDev(folder, await freePorts(1)).result.catch((error: unknown) => error);
+    assert.ok(other instanceof CommandFailure);
+    assert.deepEqual([other.exitCode, other.message.split("\n").length], [74, 1]);
+    assert.match(other.message, /node\.log can't be used: EISDIR/);
+    assert.equal(existsSync(path.join(folder, "dev.json")), false);
+  }));
+
+test("last words: of this run alone, none after a signal, no stacks", onLinux, () =>
+  inFolder(async (data) => {
+    for (const id of ["n1", "n2", "n3"]) {
+      mkdirSync(path.join(data, id));
+      writeFileSync(path.join(data, id, "node.log"), '{"level":"error","msg":"an older run\'s"}\n');
+    }
+    const run = startDev(data, await freePorts(3), {}, [[], ["stack", "80"], ["silent", "70"]]);
+    await until(() => run.output().includes("process"), "told");
+    await until(() => run.errors().includes("node n2") && run.errors().includes("node n3"), "two have ended");
+    const pid = Number(/ {2}n1 .* process (\d+)/.exec(run.output())?.[1]);
+    process.kill(pid, "SIGKILL");
+    assert.equal(await run.result, 1);
+    const log = (id: string): string => path.join(data, id, "node.log");
+    assert.ok(run.errors().includes(`node n1 was ended by SIGKILL (log: ${log("n1")})\n`), run.errors());
+    assert.ok(
+      run.errors().includes(`node n2 ended with exit code 80: it was wiped (log: ${log("n2")})\n`),
+      run.errors(),
+    );
+    assert.ok(run.errors().includes(`node n3 ended with exit code 70 (log: ${log("n3")})\n`), run.errors());
+    assert.match(run.errors(), /starting it again can't help: see docs\/operations\.md#a-node-that-refuses-to-start/);
+    assert.doesNotMatch(run.errors(), /--id n2/);
+  }),
+);
 
 test("a node that ends: which, how, what it said, how to start it again; the others go on", () =>
   inFolder(async (data) => {
