@@ -28,6 +28,8 @@ export class ByteReader {
       const byte = this.#bytes[this.#at++] as number;
       value += (byte & 0x7f) * scale;
       if (byte < 0x80) {
+        // No writer leaves it; a flipped bit does, and the number is the same.
+        if (byte === 0 && count > 0) throw new FormatError("a number is longer than it need be");
         if (!Number.isSafeInteger(value)) break;
         return value;
       }

@@ -33,6 +33,16 @@ function read(bytes: Buffer): [string, number, number | null][] {
   return rows;
 }
 
+test("every flipped bit of the footer is found, also one that lengthens a number without changing it", () => {
+  for (let at = table.length - footerBytes; at < table.length; at++) {
+    for (let bit = 0; bit < 8; bit++) {
+      const changed = Buffer.from(table);
+      changed[at] = (changed[at] as number) ^ (1 << bit);
+      assert.throws(() => read(changed), `bit ${bit} at ${at - table.length}`);
+    }
+  }
+});
+
 test("each version of each row, with its sequence number", () => {
   const rows = read(table);
   assert.equal(rows.length, 301);
