@@ -1,5 +1,5 @@
 /** What every command is made with, and the options that they share. */
-import { connect, InvalidArgumentError } from "@holdfast/client";
+import { connect, HoldfastError, InvalidArgumentError } from "@holdfast/client";
 import type { ConnectOptions, Holdfast } from "@holdfast/client";
 import type { Command } from "commander";
 import { CommandFailure } from "./command-failure.js";
@@ -7,6 +7,7 @@ import { defaultEndpoints } from "./dev/cluster-file.js";
 import { durationFlag } from "./durations.js";
 import type { DurationBounds } from "./durations.js";
 import type { Io } from "./io.js";
+import { withReadiness } from "./readiness.js";
 
 export interface Context {
   readonly io: Io;
@@ -57,6 +58,7 @@ export async function connectFor(options: ClusterOptions, io: Io, more: ConnectO
   try {
     return await connect({ endpoints, connectTimeoutMs: options.timeout, ...more });
   } catch (error) {
+    if (error instanceof HoldfastError && error.code === "unreachable") throw await withReadiness(error);
     if (!(error instanceof InvalidArgumentError) || !error.argument.startsWith("endpoints")) throw error;
     const source = options.endpoints === undefined ? "HOLDFAST_ENDPOINTS" : "--endpoints";
     const problem = `${source} ${JSON.stringify(endpoints)} is no list of nodes; write host:port,host:port,...`;

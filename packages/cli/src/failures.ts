@@ -31,7 +31,8 @@ export function failureOf(error: unknown): Failure {
 export function clientText(error: HoldfastError): string {
   if (error instanceof InvalidArgumentError) return argumentText(error);
   if (error.code !== "unreachable" || !(error.cause instanceof Error)) return error.message;
-  return `${error.message} (${shortened(error.cause.message)}); ${unreachableAdvice}`;
+  const text = `${error.message} (${shortened(error.cause.message)})`;
+  return error.message.includes("was reached") ? `${text}; ${unreachableAdvice}` : text;
 }
 
 /** "127.0.0.1:7101: connect ECONNREFUSED 127.0.0.1:7101" says all of it twice. */

@@ -142,12 +142,15 @@ test("status says what a node that takes no clients yet says of itself", async (
     response.writeHead(503, { "content-type": "application/problem+json" });
     response.end(JSON.stringify({ status: 503, detail: "the cluster is not formed yet" }));
   });
+  server.on("upgrade", (_, socket) => socket.end("HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n"));
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const endpoint = `127.0.0.1:${(server.address() as AddressInfo).port}`;
   try {
     const { code, out } = await run(["status", "--endpoints", endpoint, "--timeout", "300ms"]);
     assert.equal(code, 1);
     assert.ok(out.endsWith(`\n${endpoint}: the cluster is not formed yet\n`), out);
+    const { err } = await run(["ls", "--endpoints", endpoint, "--timeout", "300ms"]);
+    assert.equal(err, `holdfast: no node was ready within 300 ms (${endpoint}: the cluster is not formed yet)\n`);
   } finally {
     server.closeAllConnections();
     server.close();

@@ -9,10 +9,10 @@ import { exitCodes } from "../exit-codes.js";
 import { shortened } from "../failures.js";
 import type { Io } from "../io.js";
 import { columns, json, plain } from "../output.js";
+import { withReadiness } from "../readiness.js";
 
 /** One node that hangs must not hold back the others' word for longer. */
 const nodeTimeoutMs = 3_000;
-const readinessMs = 1_000;
 
 export function addStatusCommand(program: Command, context: Context): void {
   withCluster(program.command("status"))
@@ -37,29 +37,25 @@ async function reportsFor(options: ClusterOptions, io: Io): Promise<readonly Nod
 /** A cluster of which no node answers has a status too. */
 async function askNodes(options: ClusterOptions, io: Io): Promise<readonly NodeReport[]> {
   try {
-    return await withClient(options, io, (holdfast) =>
+    const reports = await withClient(options, io, (holdfast) =>
       holdfast.status({ timeoutMs: Math.min(options.timeout, nodeTimeoutMs) }),
+    );
+    return await Promise.all(
+      reports.map(async (report) =>
+        report.error === null ? report : { ...report, error: await withReadiness(report.error) },
+      ),
     );
   } catch (error) {
     if (!(error instanceof HoldfastError) || error.code === "invalid_argument") throw error;
     const endpoints = endpointsFor(options, io).split(",");
-    return Promise.all(endpoints.map((endpoint) => unansweredReport(endpoint.trim(), error)));
-  }
-}
-
-/** A node that takes no clients may still say why, at /readyz: it is starting, or its cluster is not formed yet. */
-async function unansweredReport(endpoint: string, error: HoldfastError): Promise<NodeReport> {
-  const problem = (await readinessProblem(endpoint)) ?? problemIn(error, endpoint);
-  return { endpoint, status: null, error: new HoldfastError(error.code, `${endpoint}: ${problem}`) };
-}
-
-async function readinessProblem(endpoint: string): Promise<string | null> {
-  try {
-    const response = await fetch(`http://${endpoint}/readyz`, { signal: AbortSignal.timeout(readinessMs) });
-    const body = (await response.json()) as { detail?: unknown } | null;
-    return typeof body?.detail === "string" ? body.detail : null;
-  } catch {
-    return null; // nobody there, or no node
+    return endpoints.map((each) => {
+      const endpoint = each.trim();
+      return {
+        endpoint,
+        status: null,
+        error: new HoldfastError(error.code, `${endpoint}: ${problemIn(error, endpoint)}`),
+      };
+    });
   }
 }
 

@@ -1,0 +1,29 @@
+/** A node that takes no clients says at /readyz why: it is starting, it is stopping, or its cluster is not formed yet. */
+import { HoldfastError } from "@holdfast/client";
+
+const readinessMs = 1_000;
+/** "host:port: Unexpected server response: 503", in the list that an error has as its cause. */
+const unreadyPattern = /^(.+): Unexpected server response: 503$/;
+
+/** The same error with the nodes' own words in it, where they have any. */
+export async function withReadiness(error: HoldfastError): Promise<HoldfastError> {
+  if (error.code !== "unreachable") return error;
+  const problems = (error.cause instanceof Error ? error.cause.message : error.message).split("; ");
+  if (!problems.some((problem) => unreadyPattern.test(problem))) return error;
+  const told = await Promise.all(problems.map(readinessIn));
+  if (!(error.cause instanceof Error)) return new HoldfastError(error.code, told.join("; "));
+  const message = error.message.replace("was reached", "was ready");
+  return new HoldfastError(error.code, message, { cause: new Error(told.join("; ")) });
+}
+
+async function readinessIn(problem: string): Promise<string> {
+  const endpoint = unreadyPattern.exec(problem)?.[1];
+  if (endpoint === undefined) return problem;
+  try {
+    const response = await fetch(`http://${endpoint}/readyz`, { signal: AbortSignal.timeout(readinessMs) });
+    const body = (await response.json()) as { detail?: unknown } | null;
+    return typeof body?.detail === "string" ? `${endpoint}: ${body.detail}` : problem;
+  } catch {
+    return problem; // it has gone meanwhile, or is no node
+  }
+}
