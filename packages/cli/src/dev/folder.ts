@@ -79,7 +79,8 @@ function readOrNull(file: string): string | null {
     return readFileSync(file, "utf8");
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    if (code === "ENOENT") return null;
+    // Below a file there is none either; making the folder says so.
+    if (code === "ENOENT" || code === "ENOTDIR") return null;
     throw usage(`${show(file)} can't be read: ${(error as Error).message}`, "invalid_config");
   }
 }
