@@ -56,6 +56,13 @@ test("agreement: a snapshot with another state", () => {
   );
 });
 
+test("agreement: a node goes back to an older snapshot", () => {
+  const history = ended(heldAndWaiting().story);
+  const { at } = eventAt(history, "final", find(history, "final"));
+  const lie = { at, kind: "installed", node: "n2", index: 3, stateHash: null } as const;
+  assertRejected("agreement", insert(history, find(history, "final"), lie));
+});
+
 test("agreement: two machines say different things", () => {
   const history = ended(heldAndWaiting().story);
   const position = find(history, "applied", ({ node, effects }) => node === "n2" && effects !== null);

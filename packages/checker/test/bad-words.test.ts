@@ -1,6 +1,7 @@
 /** Words to clients that the log doesn't bear out, tokens out of order, guards that fail: each rejected for its own reason. */
 import assert from "node:assert/strict";
 import test from "node:test";
+import type { HistoryEvent } from "../src/index.js";
 import { change, eventAt, find, insert, move, without } from "./edits.js";
 import {
   acquire,
@@ -15,6 +16,7 @@ import {
   sessionOf,
   tokenOf,
 } from "./scenes.js";
+import { Story } from "./service/story.js";
 import { assertAccepted, assertRejected } from "./verdicts.js";
 
 /** Where the search, which has its own opinion, says the same. */
@@ -97,6 +99,27 @@ test("acknowledged-lasts: a release is confirmed that isn't in the log", () => {
   assertRejected("acknowledged-lasts", insert(history, end, told));
 });
 
+test("acknowledged-lasts: a release is confirmed of a hold that has expired", () => {
+  const { story, c1, first } = passedOn();
+  const history = ended(story);
+  const lost = find(history, "crashed");
+  const { at } = history.events[lost] ?? { at: 0 };
+  const lie = insert(history, lost, {
+    at,
+    kind: "call",
+    client: c1.name,
+    call: 90,
+    op: { kind: "release", of: first.call },
+  });
+  const end: HistoryEvent = {
+    at: story.world.now,
+    kind: "return",
+    call: 90,
+    result: { kind: "released", how: "released" },
+  };
+  assertRejected("acknowledged-lasts", insert(lie, lie.events.length, end), withoutSearch);
+});
+
 test("acknowledged-lasts: a cancel is confirmed before it is committed", () => {
   const { story, c2, second } = heldAndWaiting();
   c2.giveUp(second);
@@ -125,6 +148,16 @@ test("acknowledged-lasts: a session is told that isn't in the log", () => {
   );
 });
 
+test("acknowledged-lasts: a dead session may be told to be over", () => {
+  const history = ended(passedOn().story);
+  const { session } = eventAt(history, "sessionOpened", find(history, "sessionOpened"));
+  const end = find(history, "final");
+  const { at } = eventAt(history, "final", end);
+  const truth = { at, kind: "sessionEnded", client: "c1", session, reason: "expired", by: "cluster" } as const;
+  assertAccepted(insert(history, end, truth));
+  assertRejected("acknowledged-lasts", insert(history, end, { ...truth, session: 99 }));
+});
+
 test("acknowledged-lasts: a living session is told to be over", () => {
   const { story, c1 } = heldAndWaiting();
   const history = ended(story);
@@ -136,11 +169,35 @@ test("acknowledged-lasts: a living session is told to be over", () => {
 
 test("acknowledged-lasts: a force is confirmed that changed nothing", () => {
   const { story, first } = heldAndWaiting();
-  story.force("admin", "b", tokenOf(first));
+  const other = story.client("c3").acquire(["b"]);
+  story.advance(20);
+  story.force("admin", "a", tokenOf(first));
   const history = ended(story);
-  const position = find(history, "return", ({ result }) => result.kind === "forced");
-  const lie = change(history, "return", position, () => ({ result: { kind: "forced", ended: 1 } }));
-  assertRejected("acknowledged-lasts", lie, withoutSearch);
+  const claims = [
+    { name: "b", token: tokenOf(other) },
+    { name: "b", token: tokenOf(first) },
+    { name: "a", token: tokenOf(other) },
+  ];
+  for (const claim of claims) {
+    const common = { at: story.world.now, call: 90 };
+    const call = { ...common, kind: "call", client: "admin", op: { kind: "forceRelease", ...claim } } as const;
+    const end = { ...common, kind: "return", result: { kind: "forced", ended: 1 } } as const;
+    assertRejected("acknowledged-lasts", insert(history, history.events.length, call, end), withoutSearch);
+  }
+});
+
+test("told-committed: an acquire returns with another grant of its own client", () => {
+  const { story, c1 } = heldAndWaiting();
+  c1.acquire(["b"]);
+  const history = ended(story);
+  const position = find(history, "return", ({ result }) => result.kind === "acquired", 1);
+  const { result } = eventAt(history, "return", position);
+  assert.ok(result.kind === "acquired" && result.request === 2);
+  assertRejected(
+    "told-committed",
+    change(history, "return", position, () => ({ result: { ...result, request: 1 } })),
+    withoutSearch,
+  );
 });
 
 test("one-effect: two answers to one request", () => {
@@ -158,6 +215,14 @@ test("one-effect: two answers to one request", () => {
 test("token-order: a later grant of another lock bears a smaller token", () => {
   const lie = ofClients(acquire(1, "c1", "a"), acquired(1, "a", 20), acquire(2, "c2", "b"), acquired(2, "b", 10));
   assertRejected("token-order", lie);
+  const equal = ofClients(acquire(1, "c1", "a"), acquired(1, "a", 10), acquire(2, "c2", "b"), acquired(2, "b", 10));
+  assertRejected("token-order", equal);
+});
+
+test("token-order: a reader and a writer bear one token", () => {
+  const reader = acquire(2, "c2", "a", { shared: true });
+  const lie = ofClients(acquire(1, "c1", "a"), reader, acquired(1, "a", 10), release(3, "c1", 1), acquired(2, "a", 10));
+  assertRejected("token-order", lie, withoutSearch);
 });
 
 test("token-order: two exclusive holds bear one token", () => {
@@ -180,6 +245,24 @@ test("token-order: a reader bears a token that a former generation had", () => {
     acquired(3, "a", 10),
   );
   assertRejected("token-order", lie, withoutSearch);
+});
+
+test("token-order: a reader who began a generation bears a token older than an answer before it", () => {
+  const story = new Story();
+  story.client("c1").acquire(["r"], { mode: "shared" });
+  story.advance(20);
+  story.client("c2").acquire(["b"]);
+  const history = ended(story);
+  const last = history.events.length;
+  const called = find(history, "call");
+  const answered = find(history, "return");
+  const { at } = history.events.at(-1) ?? { at: 0 };
+  const late = [called, answered].map((position) => ({ ...history.events[position], at }) as HistoryEvent);
+  const lie = without(insert(history, last, ...late), called, answered);
+  assertRejected("token-order", lie);
+  // Without a log it may have joined one.
+  const events = lie.events.filter(({ kind }) => !["committed", "applied", "final", "told"].includes(kind));
+  assertAccepted({ ...lie, events });
 });
 
 test("token-order: readers of one generation share a token that was answered before", () => {

@@ -260,6 +260,21 @@ test("an unknown release is resolved by the log, both ways", () => {
   }
 });
 
+test("a release that nobody confirms is answered when the lease is over, whether it came or not", () => {
+  for (const arrives of [true, false]) {
+    const { story, c1, first, second } = heldAndWaiting();
+    if (!arrives) c1.cut();
+    c1.release(first);
+    story.advance(2.5);
+    c1.cut();
+    story.advance(13_000);
+    assert.equal(second.stage, "held");
+    const history = accepted(story, { "hold-overlap": 2, linearizability: 1 });
+    const ends = all(history, "return").flatMap(({ result }) => (result.kind === "released" ? [result.how] : []));
+    assert.deepEqual(ends, ["alreadyLost"]);
+  }
+});
+
 test("a read and a try see what others hold", () => {
   const { story, c2, first } = heldAndWaiting();
   const c3 = story.client("c3");

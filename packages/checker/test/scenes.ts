@@ -1,6 +1,6 @@
 /** Beginnings that many tests share. */
 import assert from "node:assert/strict";
-import type { History, HistoryEvent } from "../src/index.js";
+import type { History, HistoryEvent, LogCommand } from "../src/index.js";
 import { historyVersion } from "../src/index.js";
 import type { AcquireCall, Client } from "./service/client.js";
 import { Story } from "./service/story.js";
@@ -90,4 +90,36 @@ export function release(call: number, client: string, of: number): Fact {
 
 export function released(call: number): Fact {
   return { kind: "return", call, result: { kind: "released", how: "released" } };
+}
+
+/** Events at times of one's own; the log's entries are numbered as they come. Sorted by time. */
+export function timed(facts: readonly (readonly [number, Fact])[], others: Partial<History> = {}): History {
+  const events: HistoryEvent[] = facts.map(([at, fact]) => ({ at, ...fact }));
+  events.sort((a, b) => a.at - b.at);
+  let index = 0;
+  const numbered = events.map((event): HistoryEvent => {
+    if (event.kind !== "committed") return event;
+    index += 1;
+    return { ...event, index, hash: `h${index}` };
+  });
+  return {
+    version: historyVersion,
+    origin: "hand",
+    nodes: ["n1"],
+    electionTimeoutMs: 100,
+    firstIndex: 1,
+    ...others,
+    events: numbered,
+  };
+}
+
+/** An entry of the log; its number is given by timed(). */
+export function logged(command: LogCommand): Fact {
+  return { kind: "committed", index: 0, term: 1, hash: "", decidedInTerm: null, entry: { kind: "command", command } };
+}
+
+/** In the log. */
+export function acquireEntry(session: number, request: number, name: string, maxHoldMs = 0): Fact {
+  const terms = { mode: "exclusive", slots: 0, wait: true, lockDelayMs: 0, maxHoldMs } as const;
+  return logged({ kind: "acquire", session, request, settled: request, seen: [], names: [name], ...terms });
 }

@@ -27,11 +27,16 @@ export class CallBook {
   readonly writes: { readonly event: EventOf<"guardWrite">; readonly position: number }[] = [];
   /** Whether the history shows which numbered commands served which calls. */
   tellsSending = false;
-  private readonly owners: Map<number, string> = new Map();
+  private readonly openings: Map<number, EventOf<"sessionOpened">> = new Map();
 
   /** Null: no client is known to have opened it. */
   ownerOf(session: number): string | null {
-    return this.owners.get(session) ?? null;
+    return this.openings.get(session)?.client ?? null;
+  }
+
+  /** Of its openSession; null: not known. */
+  keyOf(session: number): string | null {
+    return this.openings.get(session)?.key ?? null;
   }
 
   note(event: HistoryEvent, position: number): void {
@@ -56,7 +61,7 @@ export class CallBook {
         this.told.push({ event, position });
         return;
       case "sessionOpened":
-        this.owners.set(event.session, event.client);
+        this.openings.set(event.session, event);
         this.opened.push({ event, position });
         return;
       case "sessionEnded":

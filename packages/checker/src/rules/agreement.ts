@@ -62,8 +62,7 @@ class Agreement {
         this.applied.set(event.node, event.index);
         return;
       case "installed":
-        this.applied.set(event.node, event.index);
-        this.compareStates(event, position);
+        this.onInstalled(event, position);
         return;
       case "applied":
         this.onApplied(event, position);
@@ -81,6 +80,17 @@ class Agreement {
       const problem = `${other.value} and ${node} both lead term ${term}`;
       this.findings.violation("election-safety", problem, [other.position, position]);
     }
+  }
+
+  private onInstalled(event: EventOf<"installed">, position: number): void {
+    const { node, index } = event;
+    this.findings.judged("agreement");
+    const last = this.applied.get(node) ?? 0;
+    this.applied.set(node, index);
+    if (index < last) {
+      this.findings.violation("agreement", `${node} goes back from ${last} to a snapshot of ${index}`, [position]);
+    }
+    this.compareStates(event, position);
   }
 
   private onApplied(event: EventOf<"applied">, position: number): void {

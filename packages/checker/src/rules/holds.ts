@@ -63,8 +63,8 @@ function isInBound(run: Run, older: Interval, later: Interval): boolean {
   const { session, call } = older;
   const lease = session === null ? undefined : run.leases.leases.get(session);
   const renewedAt = lease?.lastToldSendingBefore(later.fromPosition) ?? null;
-  const opened = session === null ? undefined : run.ledger.sessions.get(session);
-  const openedAt = opened === undefined ? null : run.leases.firstOpeningOf(opened.key);
+  const key = session === null ? null : run.calls.keyOf(session);
+  const openedAt = key === null ? null : run.leases.firstOpeningOf(key);
   const from = renewedAt ?? openedAt ?? 0;
   const leaders = run.cluster.leaderRate(from, later.from);
   const client = run.cluster.rateOf(call.client, from, later.from);
