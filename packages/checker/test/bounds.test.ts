@@ -140,7 +140,25 @@ test("P5: who loses a lock says so before, or when, another has it", () => {
   assertRejected("hold-overlap", overlap(12_500, [11_000, close]));
   assertAccepted(overlap(12_500, [11_999, release(9, "c1", 1)]));
   assertAccepted(overlap(12_500, [11_999, { kind: "crashed", process: "c1" }]));
+  assertAccepted(overlap(12_500, [11_999, { kind: "state", call: 1, state: "released", reason: null, since: null }]));
+  assertRejected(
+    "hold-overlap",
+    overlap(12_500, [11_999, { kind: "state", call: 1, state: "jeopardy", reason: null, since: null }]),
+  );
   assertRejected("hold-overlap", overlap(12_500, [11_999, { kind: "crashed", process: "c2" }]), withoutSearch);
+});
+
+test("P5: readers exclude writers, not each other", () => {
+  const both = (first: boolean, second: boolean): History =>
+    timed([
+      [1, acquire(1, "c1", "a", first ? { shared: true } : {})],
+      [2, acquire(2, "c2", "a", second ? { shared: true } : {})],
+      [3, acquired(1, "a", 10)],
+      [4, acquired(2, "a", first && second ? 10 : 20)],
+    ]);
+  assertAccepted(both(true, true));
+  assertRejected("hold-overlap", both(true, false));
+  assertRejected("hold-overlap", both(false, true));
 });
 
 test("P5: clocks count from the last renewal that the client knows of", () => {
@@ -171,6 +189,13 @@ test("P5: a pause excuses only who was paused while it held, and only if nobody 
   assertAccepted(overlap(12_500, [11_000, pause("c1")]));
   assertRejected("hold-overlap", overlap(12_500, [1, pause("c1")], [10, resume("c1")]));
   assertRejected("hold-overlap", overlap(12_500, [12_501, pause("c1")]));
+  const computed = (since: number): History => {
+    const history = overlap(12_500, [11_000, pause("c1")], [12_400, resume("c1")]);
+    const events = history.events.map((event) => (event.kind === "state" ? { ...event, since } : event));
+    return { ...history, events };
+  };
+  assertAccepted(computed(12_000));
+  assertRejected("hold-overlap", computed(12_001));
   assertRejected("hold-overlap", overlap(12_500, [11_000, pause("c2")], [12_400, resume("c2")]));
 });
 
