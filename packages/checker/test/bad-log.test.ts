@@ -364,3 +364,73 @@ test("replay: something is told twice", () => {
     sayOf(history, index, (effects) => [...effects, ...effects]),
   );
 });
+
+test("fifo: a reader who waits behind a writer is granted by an entry that has nothing to do with it", () => {
+  const story = new Story();
+  const [c1, c2, c3] = [story.client("c1"), story.client("c2"), story.client("c3")];
+  const first = c1.acquire(["a"], { mode: "shared" });
+  story.advance(20);
+  c2.acquire(["a"]);
+  story.advance(20);
+  c3.acquire(["a"], { mode: "shared" });
+  story.advance(20);
+  c1.acquire(["z"]);
+  const history = ended(story);
+  const index = indexOf(history, "acquire", ({ names }) => names.includes("z"));
+  const grant = granted(sessionOf(c3), 1, alone("a", tokenOf(first)));
+  assertRejected(
+    "fifo",
+    sayOf(history, index, (effects) => [...effects, ...grant]),
+  );
+});
+
+test("fifo: of two names one has a queue", () => {
+  const story = new Story();
+  const [c1, c2, c3] = [story.client("c1"), story.client("c2"), story.client("c3")];
+  const first = c1.acquire(["b"], { mode: "shared" });
+  story.advance(20);
+  c2.acquire(["b"]);
+  story.advance(20);
+  c3.acquire(["a", "b"], { mode: "shared" });
+  const history = ended(story);
+  const index = indexOf(history, "acquire", ({ names }) => names.includes("a"));
+  const grant = granted(sessionOf(c3), 1, [...alone("a", index), ...alone("b", tokenOf(first))]);
+  assertRejected(
+    "fifo",
+    sayOf(history, index, () => grant),
+  );
+});
+
+test("one-effect: an entry grants what is held, or was released, already", () => {
+  const { story, c1, c2, first } = heldAndWaiting();
+  c1.release(first);
+  story.advance(20);
+  c1.acquire(["z"]);
+  const history = ended(story);
+  const index = indexOf(history, "acquire", ({ names }) => names.includes("z"));
+  for (const client of [c1, c2]) {
+    const grant = granted(sessionOf(client), 1, alone("a", index));
+    assertRejected(
+      "one-effect",
+      sayOf(history, index, (effects) => [...effects, ...grant]),
+    );
+  }
+});
+
+test("lock-delay: a grant of the one place that is closed", () => {
+  const story = new Story();
+  const c1 = story.client("c1");
+  c1.acquire(["s"], { mode: "slot", slots: 3, lockDelayMs: 5_000 });
+  story.advance(20);
+  c1.crash();
+  story.advance(12_000);
+  story.client("c2").acquire(["s"], { mode: "slot", slots: 3 });
+  const history = ended(story);
+  const index = indexOf(history, "acquire", () => true, 1);
+  const session = sessionOf(story.client("c2"));
+  const saying = (slot: number) =>
+    sayOf(history, index, () => granted(session, 1, [{ name: "s", token: index, slot }]));
+  assertRejected("lock-delay", saying(0));
+  // There is no such place: that breaks no promise of its own.
+  assertRejected("replay", saying(3));
+});

@@ -323,6 +323,9 @@ test("guard: without a log, what its writer acquired counts", () => {
   const next = [acquire(3, "c2", "a"), acquired(3, "a", 20)];
   assertAccepted(ofClients(...begin, write("c1", 10, true), ...next, write("c2", 20, true), write("c1", 10, false)));
   assertRejected("guard", ofClients(...begin, ...next, write("c1", 20, true)));
+  assertRejected("guard", ofClients(...begin, write("c2", 20, true), ...next));
+  // Equal is not older.
+  assertRejected("guard", ofClients(...begin, write("c1", 10, true), write("c1", 10, false)));
   // Of the write of token 20 nobody knows: it may have been the reason, or not have happened.
   assertAccepted(ofClients(...begin, ...next, write("c2", 20, null), write("c1", 10, false)));
   assertAccepted(ofClients(...begin, ...next, write("c2", 20, null), write("c1", 10, true)));

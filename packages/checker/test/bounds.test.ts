@@ -273,6 +273,16 @@ test("P6: 2 TTL and 3 election timeouts, and stalls on top", () => {
   assertRejected("dead-holder", silent(bound + 1, 30_000, [bound + 300, stall]));
 });
 
+test("P6: each hold of a session counts, and only who holds", () => {
+  const force = logged({ kind: "forceRelease", name: "a", token: 2, lockDelayMs: 0 });
+  const late = 1_000 + 2 * ttlMs + 300 + 1;
+  assertRejected("dead-holder", silent(late, 30_000, [3, acquireEntry(1, 2, "b")], [4, force]));
+  const nobody = assertAccepted(silent(late, 30_000, [4, force]));
+  assert.equal(nobody.counts.judged["dead-holder"] + nobody.counts.excluded["dead-holder"], 0);
+  // Forced after it fell silent, and in time.
+  assertAccepted(silent(late, 30_000, [15_000, force]));
+});
+
 test("P6: not without a majority, nor for short TTLs, nor for slow clocks", () => {
   const late = 1_000 + 2 * ttlMs + 300 + 1;
   const excluded = (history: History): number => assertAccepted(history).counts.excluded["dead-holder"];

@@ -185,6 +185,8 @@ test("nodes crash, start again from an old snapshot, and are given a new one", (
   story.world.advance(50);
   story.service.install();
   story.advance(50);
+  c1.acquire(["b"]);
+  story.advance(50);
   const history = accepted(story, { agreement: 20, convergence: 3 });
   assert.equal(all(history, "installed").length, 1);
   assert.ok(all(history, "started").some(({ index }) => index === 2));
