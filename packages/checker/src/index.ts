@@ -7,4 +7,4 @@ export type * from "./history.js";
 export type * from "./log-words.js";
 export { encodeEvent, encodeHeader, encodeHistory, parseEvent, parseHeader, parseHistory } from "./ndjson.js";
 export { rules, ruleTexts } from "./verdict.js";
-export type { Counts, Rule, Verdict, Violation } from "./verdict.js";
+export type { Counts, Rule, Unknowns, Verdict, Violation } from "./verdict.js";

@@ -39,6 +39,12 @@ export interface Violation {
   readonly events: readonly number[];
 }
 
+export interface Unknowns {
+  readonly happened: number;
+  readonly never: number;
+  readonly open: number;
+}
+
 export interface Counts {
   readonly events: number;
   /** Facts that each rule has looked at. A rule with 0 has judged nothing. */
@@ -47,10 +53,8 @@ export interface Counts {
   readonly excluded: Readonly<Record<Rule, number>>;
   /** Violations in all; `violations` shows the first ones of each rule. */
   readonly found: Readonly<Record<Rule, number>>;
-  /** Calls without a known outcome: of those the log says what came of them ... */
-  readonly unknownsResolved: number;
-  /** ... or nothing does. */
-  readonly unknownsOpen: number;
+  /** Calls whose outcome their clients never learnt, and what the log says of them; `open`: nothing. */
+  readonly unknowns: Unknowns;
   /** Of the linearizability search: locks, operations and steps. */
   readonly locks: number;
   readonly operations: number;
@@ -69,8 +73,7 @@ const shownMax = 20;
 export class Findings {
   readonly violations: Violation[] = [];
   readonly found: Record<Rule, number> = zeros();
-  unknownsResolved = 0;
-  unknownsOpen = 0;
+  readonly unknowns: { happened: number; never: number; open: number } = { happened: 0, never: 0, open: 0 };
   locks = 0;
   operations = 0;
   steps = 0;
@@ -92,14 +95,13 @@ export class Findings {
   }
 
   verdict(events: number): Verdict {
-    const { violations, found, unknownsResolved, unknownsOpen, locks, operations, steps } = this;
+    const { violations, found, unknowns, locks, operations, steps } = this;
     const counts = {
       events,
       judged: this.judgedCounts,
       excluded: this.excludedCounts,
       found,
-      unknownsResolved,
-      unknownsOpen,
+      unknowns,
       locks,
       operations,
       steps,

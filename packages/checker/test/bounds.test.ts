@@ -54,6 +54,38 @@ test("P4: a session lives for its TTL from the sending of its last acknowledged 
   assertAccepted(at(11_449, 1_450, 1_500, [5_000, rate("n1", 2)], [5_001, rate("n1", 1)]));
 });
 
+test("P4: only who led while it was counted is an excuse; and a keepalive counts from when who vouches for it has read it", () => {
+  const number = { session: 1, number: 1 };
+  const at = (ms: number, ...more: Facts): History =>
+    timed([
+      [0, elected],
+      [1, open],
+      [1_000, { kind: "keepaliveSent", client: "c1", ...number }],
+      // The former leader reads it too, and has nothing to say.
+      [1_100, { kind: "keepaliveReceived", node: "n1", term: 1, ...number }],
+      [1_400, { kind: "leader", node: "n2", term: 2 }],
+      [1_500, { kind: "keepaliveReceived", node: "n2", term: 2, ...number }],
+      [1_600, { kind: "keepaliveAcknowledged", node: "n2", term: 2, ...number }],
+      [6_000, suspect],
+      [ms, expire],
+      ...more,
+    ]);
+  assertRejected("early-expiry", at(11_399));
+  assertAccepted(at(11_400));
+  const fast: Facts = [[0, rate("n1", 2)]];
+  assertAccepted(at(11_399, ...fast));
+  for (const over of [
+    { kind: "deposed", node: "n1", term: 1 },
+    { kind: "crashed", process: "n1" },
+    { kind: "started", node: "n1", index: 0 },
+  ] as const) {
+    assertRejected("early-expiry", at(11_399, ...fast, [1_450, over]));
+    assertAccepted(at(11_399, ...fast, [1_550, over]));
+    const other = over.kind === "crashed" ? { ...over, process: "n3" } : { ...over, node: "n3" };
+    assertAccepted(at(11_399, ...fast, [1_450, other]));
+  }
+});
+
 test("P4: without a keepalive it lives from its opening; an acknowledgement that nobody gave counts if it was told", () => {
   const alone = (ms: number): History =>
     timed([
@@ -169,6 +201,14 @@ test("P5: clocks count from the last renewal that the client knows of", () => {
   // ... or not while it counts: before the keepalive of 1,000, and from 12,000 on.
   assertRejected("hold-overlap", overlap(12_500, [0, rate("c1", 0.98)], [999, rate("c1", 1)]));
   assertRejected("hold-overlap", overlap(12_500, [12_001, rate("c1", 0.98)]));
+  // Of two renewals the newer counts, if it was told by then.
+  const slowBetween: Facts = [
+    [1_500, rate("c1", 0.98)],
+    [1_999, rate("c1", 1)],
+  ];
+  assertAccepted(overlap(12_500, ...slowBetween));
+  assertRejected("hold-overlap", overlap(12_500, ...slowBetween, ...keepalive(2, 2_000, 2_001, 2_002)));
+  assertAccepted(overlap(12_500, ...slowBetween, ...keepalive(2, 2_000, 2_001, 12_001)));
   // Within the bound, or in the harmless direction.
   assertRejected("hold-overlap", overlap(12_500, [0, rate("c1", 1)], [0, rate("n1", 1.01)]));
   assertRejected("hold-overlap", overlap(12_500, [0, rate("c1", 1.5)], [0, rate("n1", 0.9)]));

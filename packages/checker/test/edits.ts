@@ -91,6 +91,14 @@ export function granted(session: number, request: number, grants: readonly Grant
   ];
 }
 
+/** Without what is said of this request. */
+export function silent(effects: readonly Effect[], session: number, request: number): Effect[] {
+  return effects.filter((effect) => {
+    if (effect.kind === "outcome") return effect.session !== session || effect.request !== request;
+    return effect.kind !== "holdBegan" || effect.session !== session || effect.of !== request;
+  });
+}
+
 export function isOf<K extends Kind>(event: HistoryEvent, kind: K): event is EventOf<K> {
   return event.kind === kind;
 }

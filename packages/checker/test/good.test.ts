@@ -225,7 +225,7 @@ test("unknown outcomes: one has happened, one never", () => {
   const history = accepted(story, { linearizability: 4 });
   const [refused] = all(history, "return").filter(({ result }) => result.kind === "refused");
   assert.ok(refused !== undefined);
-  assert.equal(assertAccepted(history).counts.unknownsResolved, 2);
+  assert.deepEqual(assertAccepted(history).counts.unknowns, { happened: 1, never: 1, open: 0 });
   // Without the one that happened nobody stood in the way.
   const happened = find(history, "call", ({ client, op }) => client === "c1" && op.kind === "acquire", 1);
   assertRejected("linearizability", withoutCall(history, happened));
@@ -245,7 +245,7 @@ test("unknown outcomes without a log stay open, and may or may not have happened
     events: history.events.filter(({ kind }) => !["committed", "applied", "final", "sent", "told"].includes(kind)),
   };
   assert.equal(holder.stage, "open");
-  assert.equal(assertAccepted(clientsOnly).counts.unknownsOpen, 1);
+  assert.deepEqual(assertAccepted(clientsOnly).counts.unknowns, { happened: 0, never: 0, open: 1 });
 });
 
 test("an unknown release is resolved by the log, both ways", () => {
@@ -258,7 +258,9 @@ test("an unknown release is resolved by the log, both ways", () => {
     story.advance(50);
     assert.equal(second.stage, arrives ? "held" : "open");
     const history = accepted(story, { linearizability: 1 });
-    assert.equal(assertAccepted(history).counts.unknownsResolved, arrives ? 1 : 2);
+    // Without it, the other's acquire is never granted either.
+    const unknowns = arrives ? { happened: 1, never: 0, open: 0 } : { happened: 0, never: 2, open: 0 };
+    assert.deepEqual(assertAccepted(history).counts.unknowns, unknowns);
   }
 });
 
@@ -274,6 +276,29 @@ test("a release that nobody confirms is answered when the lease is over, whether
     const history = accepted(story, { "hold-overlap": 2, linearizability: 1 });
     const ends = all(history, "return").flatMap(({ result }) => (result.kind === "released" ? [result.how] : []));
     assert.deepEqual(ends, ["alreadyLost"]);
+  }
+});
+
+test("a force, a closing and a read without an answer", () => {
+  for (const [token, kind] of [
+    [3, "happened"],
+    [4, "never"],
+  ] as const) {
+    const { story, c1, first } = heldAndWaiting();
+    assert.equal(tokenOf(first), 3);
+    c1.inspect("a");
+    c1.cut();
+    story.force("admin", "a", token);
+    story.world.record({ kind: "call", client: "c1", call: 80, op: { kind: "close" } });
+    story.advance(20);
+    const history = story.end();
+    const forced = find(history, "return", ({ result }) => result.kind === "forced");
+    const lost = change(history, "return", forced, () => ({ result: { kind: "unknown", code: "connection_closed" } }));
+    const { unknowns } = assertAccepted(lost).counts;
+    // The one who waits has not been answered either, unless the lock was forced free.
+    const waiting = kind === "never" ? 1 : 0;
+    const expected = { happened: 0, never: waiting, open: 1 };
+    assert.deepEqual(unknowns, { ...expected, [kind]: expected[kind] + 1 });
   }
 });
 

@@ -3,9 +3,7 @@ import type { HistoryEvent } from "../history.js";
 
 export interface Leadership {
   readonly node: string;
-  readonly term: number;
   readonly electedAt: number;
-  servingAt: number | null;
   /** Infinity while it lasts. */
   endAt: number;
 }
@@ -37,20 +35,11 @@ export class ClusterBook {
       case "leader":
         this.leaderships.push({
           node: event.node,
-          term: event.term,
           electedAt: at,
-          servingAt: null,
           endAt: Number.POSITIVE_INFINITY,
         });
         return;
-      case "serving": {
-        const leadership = this.leaderships.findLast(({ node, term }) => node === event.node && term === event.term);
-        if (leadership !== undefined) leadership.servingAt ??= at;
-        return;
-      }
       case "deposed":
-        this.endLeaderships(event.node, at);
-        return;
       case "started":
         this.endLeaderships(event.node, at);
         return;
@@ -100,17 +89,13 @@ export class ClusterBook {
     let slowest = Number.POSITIVE_INFINITY;
     let fastest = 0;
     for (const name of names) {
-      let rate = 1;
       const changes = this.rates.get(name) ?? [];
-      const inside: number[] = [];
-      for (const change of changes) {
-        if (change.from <= from) rate = change.rate;
-        else if (change.from <= to) inside.push(change.rate);
-      }
-      slowest = Math.min(slowest, rate, ...inside);
-      fastest = Math.max(fastest, rate, ...inside);
+      const before = changes.findLast((change) => change.from <= from)?.rate ?? 1;
+      const inside = changes.filter((change) => change.from > from && change.from <= to).map(({ rate }) => rate);
+      slowest = Math.min(slowest, before, ...inside);
+      fastest = Math.max(fastest, before, ...inside);
     }
-    return { slowest: Math.min(slowest, fastest === 0 ? 1 : fastest), fastest: fastest === 0 ? 1 : fastest };
+    return names.length === 0 ? { slowest: 1, fastest: 1 } : { slowest, fastest };
   }
 
   private endLeaderships(node: string, at: number): void {

@@ -90,10 +90,10 @@ function endsOfWaits(run: Run, { sent }: Call): number[] {
 
 /** Whether all that became of an acquire is known: from the log, or because nothing can have become of it but what its client was told. */
 function isKnown(run: Run, call: Call, lost: LostGrants): boolean {
-  const { kind } = resolve(run, call);
-  if (kind === "open") return false;
+  const resolution = resolve(run, call);
+  if (resolution === "open") return false;
   if (run.calls.tellsSending && run.isLedgerWhole) return true;
-  return kind === "known" && !lost.maybe(call);
+  return resolution === "known" && !lost.maybe(call);
 }
 
 /** Who may have been granted something once before, that was taken away before it was told: as far as sessions are told at all. */
