@@ -101,7 +101,7 @@ const ofMachines: readonly Corruption[] = [
       return isExpiry ? { kind: "expiryRefused", session: effect.session } : null;
     }),
   ),
-  saying("a loss untold", ["replay"], (effects) =>
+  saying("a loss untold", ["replay", "one-effect"], (effects) =>
     dropping(effects, (effect) => effect.kind === "outcome" && effect.outcome.kind === "lost"),
   ),
   saying("a lock-delay untold", ["lock-delay"], (effects) =>

@@ -72,7 +72,8 @@ function ruleFor(misdeed: Misdeed, { said, due }: Difference): Rule {
     if (due !== null && isGrant(due)) return ruleForGrants(misdeed, said.outcome.grants, due.outcome.grants);
     return ruleForGrant(misdeed, said);
   }
-  if (due !== null && isGrant(due)) return "lost-wakeup";
+  // Refused outright, it doesn't even wait.
+  if (due !== null && isGrant(due)) return said === null || isWait(said) ? "lost-wakeup" : "replay";
   return isAboutDelay(said) || isAboutDelay(due) ? "lock-delay" : "replay";
 }
 
@@ -137,6 +138,10 @@ function isHeldPlace(lock: ModelLock | undefined, slot: number | null): boolean 
 
 function isDelayedPlace(lock: ModelLock | undefined, slot: number | null): boolean {
   return slot !== null && (lock?.delays ?? []).some(({ places }) => places.includes(slot));
+}
+
+function isWait(effect: Effect): boolean {
+  return effect.kind === "outcome" && effect.outcome.kind === "waiting";
 }
 
 function isAboutDelay(effect: Effect | null): boolean {
