@@ -170,7 +170,8 @@ async function onTerminal(
 ): Promise<{ code: number | null; out: string }> {
   const words = [process.execPath, holdfastBin, "lock", name, "--", "sh", "-c", shellScript];
   const command = words.map((word) => `'${word.replaceAll("'", "'\\''")}'`).join(" ");
-  const child = spawn("script", ["-qec", command, "/dev/null"], {
+  // Without exec a shell like dash stays in between, and Ctrl-C ends that one.
+  const child = spawn("script", ["-qec", `exec ${command}`, "/dev/null"], {
     stdio: ["pipe", "pipe", "ignore"],
     env: { ...process.env, ...environment },
   });
