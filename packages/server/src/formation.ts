@@ -7,6 +7,7 @@
  */
 import type { Configuration, Index, LogBase, NodeId, Restored, Term } from "@holdfast/raft";
 import type { DataDirectory, Store } from "@holdfast/storage";
+import { entryCodec } from "@holdfast/wire";
 import type { FormedFrame } from "./incoming-link.js";
 import type { FormedFacts } from "./peer-hello.js";
 import type { DurableFacts, MetPeer } from "./peer-links.js";
@@ -174,4 +175,10 @@ export function durableFactsOf(restored: Restored): DurableFacts {
 export function formedFactsOf(clusterId: string, restored: Restored, configuration: Configuration): FormedFacts {
   const { position } = restored.base;
   return { clusterId, firstIndex: position.term === 0 ? position.index + 1 : 1, configuration };
+}
+
+/** The newest configuration in the log, committed or not (thesis 4.1). */
+export function configurationIn(restored: Restored): Configuration {
+  const entry = restored.entries.findLast((each) => each.kind === "configuration");
+  return entry === undefined ? restored.base.configuration : entryCodec.decodeConfiguration(entry.payload);
 }

@@ -1,7 +1,7 @@
 /** The parts of a running node, from the data directory to the sockets. */
 import { randomBytes, randomInt } from "node:crypto";
 import { isIP } from "node:net";
-import type { Configuration, NodeId, Random, Restored } from "@holdfast/raft";
+import type { NodeId, Random } from "@holdfast/raft";
 import { openDataDirectory, readMachineBootId, StorageError } from "@holdfast/storage";
 import type { DataDirectory } from "@holdfast/storage";
 import { entryCodec, limits as wireLimits } from "@holdfast/wire";
@@ -14,7 +14,7 @@ import { endingFor, oldCopyReason, refusedByPeer } from "./endings.js";
 import type { Ending } from "./endings.js";
 import { FatalRefusals } from "./fatal-refusals.js";
 import type { FatalRefusal } from "./fatal-refusals.js";
-import { durableFactsOf, formedFactsOf, Formation } from "./formation.js";
+import { configurationIn, durableFactsOf, formedFactsOf, Formation } from "./formation.js";
 import type { FormedNode } from "./formation.js";
 import { createHttpHandler } from "./http.js";
 import type { Health, HttpOptions } from "./http.js";
@@ -324,12 +324,6 @@ function nodeFor(config: Config, id: NodeId): ConfiguredNode {
   const node = config.nodes.find((each) => each.id === id);
   if (node === undefined) throw new Error(`the configuration has no node ${id}`);
   return node;
-}
-
-/** The newest configuration in the log, committed or not (thesis 4.1). */
-function configurationIn(restored: Restored): Configuration {
-  const entry = restored.entries.findLast((each) => each.kind === "configuration");
-  return entry === undefined ? restored.base.configuration : entryCodec.decodeConfiguration(entry.payload);
 }
 
 function assertNever(value: never): never {
