@@ -7,6 +7,7 @@ import { WebSocketServer } from "ws";
 import type { WebSocket } from "ws";
 import type { Address } from "./address.js";
 import { ClientSocket } from "./client-socket.js";
+import { FlushQueue } from "./flush-queue.js";
 import { doorProblem } from "./http.js";
 import type { HttpOptions } from "./http.js";
 import { closeServer, listenOn } from "./listening.js";
@@ -14,7 +15,7 @@ import type { RejectionReason } from "./metrics.js";
 import type { ClientEvents, Clock, Logger } from "./ports.js";
 import { Sweeper } from "./sweeper.js";
 import { answerUpgrade, remoteOf } from "./upgrades.js";
-import { closeTimeoutMs } from "./web-socket.js";
+import { attachTo, closeTimeoutMs } from "./web-socket.js";
 import type { WsServerOptions } from "./web-socket.js";
 
 export interface ClientListenerOptions {
@@ -50,7 +51,7 @@ export class ClientListener {
   private readonly pending = new Set<Socket>();
   private readonly connections = new Set<ClientSocket>();
   private events: ClientEvents | null = null;
-  private dirty: ClientSocket[] = [];
+  private readonly flushes = new FlushQueue(queueMicrotask);
   private lastId = 0;
 
   constructor(options: ClientListenerOptions, parts: ClientListenerParts) {
@@ -144,14 +145,14 @@ export class ClientListener {
     this.lastId += 1;
     const { helloMs, bufferedBytesSlow, bufferedBytesMax } = this.options;
     const options = { id: this.lastId, remote, helloMs, bufferedBytesSlow, bufferedBytesMax };
-    const connection = new ClientSocket(options, this.parts, webSocket, socket, {
+    const connection = new ClientSocket(options, this.parts, attachTo(webSocket, socket, this.parts.clock), {
       onMessages: (from, messages) => events.onMessages(from, messages),
       onClosed: (closed) => {
         this.connections.delete(closed);
         events.onClosed(closed);
       },
       onRejected: (reason) => this.parts.onRejected(reason),
-      onDirty: (from) => this.onDirty(from),
+      onDirty: (from) => this.flushes.add(from),
     });
     this.connections.add(connection);
     this.parts.logger.debug({ remote, connection: connection.id }, "client connected");
@@ -161,17 +162,6 @@ export class ClientListener {
   private refuse(socket: Socket, reason: RejectionReason, status: number): void {
     this.parts.onRejected(reason);
     answerUpgrade(socket, status);
-  }
-
-  /** A turn is synchronous: what runs after it finds all that it has sent. */
-  private onDirty(connection: ClientSocket): void {
-    this.dirty.push(connection);
-    if (this.dirty.length > 1) return;
-    queueMicrotask(() => {
-      const { dirty } = this;
-      this.dirty = [];
-      for (const each of dirty) each.flush();
-    });
   }
 }
 

@@ -1,11 +1,9 @@
 /** One client's connection: what a turn sends leaves in one frame, and a reader that stops is cut off. */
-import type { Socket } from "node:net";
 import { decodeClientFrame, encodeServerFrames, WireError } from "@holdfast/wire";
 import type { ClientMessage, ServerMessage } from "@holdfast/wire";
-import type { WebSocket } from "ws";
 import type { RejectionReason } from "./metrics.js";
 import type { ClientConnection, Clock, Logger, Timer } from "./ports.js";
-import { GuardedSocket } from "./web-socket.js";
+import type { Attach, FrameSocket } from "./transport.js";
 
 export interface ClientSocketOptions {
   readonly id: number;
@@ -33,7 +31,7 @@ export class ClientSocket implements ClientConnection {
   private readonly options: ClientSocketOptions;
   private readonly owner: ClientSocketOwner;
   private readonly logger: Logger;
-  private readonly socket: GuardedSocket;
+  private readonly socket: FrameSocket;
   private readonly helloTimer: Timer;
   private outbox: ServerMessage[] = [];
   private isSlow = false;
@@ -41,8 +39,7 @@ export class ClientSocket implements ClientConnection {
   constructor(
     options: ClientSocketOptions,
     parts: { clock: Clock; logger: Logger },
-    webSocket: WebSocket,
-    raw: Socket,
+    attach: Attach,
     owner: ClientSocketOwner,
   ) {
     this.id = options.id;
@@ -50,7 +47,7 @@ export class ClientSocket implements ClientConnection {
     this.options = options;
     this.owner = owner;
     this.logger = parts.logger;
-    this.socket = new GuardedSocket(webSocket, raw, parts.clock, {
+    this.socket = attach({
       onMessage: (bytes) => this.onBytes(bytes),
       onClosed: (problem) => {
         this.helloTimer.cancel();

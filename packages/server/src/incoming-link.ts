@@ -1,13 +1,10 @@
 /** One lane from one peer, which has dialled it: hello first, then raft's messages come in. */
-import type { Socket } from "node:net";
 import type { Message, NodeId } from "@holdfast/raft";
 import { decodePeerFrame, encodePeerFrame } from "@holdfast/wire";
 import type { PeerFrame, PeerHello } from "@holdfast/wire";
-import type { WebSocket } from "ws";
 import type { HelloRefusal } from "./peer-hello.js";
-import type { Lane } from "./peer-lanes.js";
 import type { Clock, Timer } from "./ports.js";
-import { GuardedSocket } from "./web-socket.js";
+import type { AcceptedCall, Attach, FrameSocket } from "./transport.js";
 
 export type FormedFrame = Extract<PeerFrame, { readonly kind: "formed" }>;
 
@@ -25,29 +22,24 @@ export interface IncomingEvents {
   onClosed(link: IncomingLink, hello: PeerHello | null, saidGoodbye: boolean, problem: string): void;
 }
 
-export interface IncomingOptions {
-  readonly lane: Lane;
-  /** The calling process's random name, and the number of its call. */
-  readonly process: string;
-  readonly dial: number;
-  readonly remote: string;
+export interface IncomingOptions extends AcceptedCall {
   readonly helloMs: number;
 }
 
 export class IncomingLink {
   readonly options: IncomingOptions;
   private readonly events: IncomingEvents;
-  private readonly socket: GuardedSocket;
+  private readonly socket: FrameSocket;
   private readonly timer: Timer;
   private accepted: PeerHello | null = null;
   /** The hello that was refused here or whose sender has refused this node. */
   private refusing: PeerHello | null = null;
   private saidGoodbye = false;
 
-  constructor(options: IncomingOptions, webSocket: WebSocket, raw: Socket, clock: Clock, events: IncomingEvents) {
+  constructor(options: IncomingOptions, attach: Attach, clock: Clock, events: IncomingEvents) {
     this.options = options;
     this.events = events;
-    this.socket = new GuardedSocket(webSocket, raw, clock, {
+    this.socket = attach({
       onMessage: (bytes) => this.onBytes(bytes),
       onClosed: (problem) => {
         this.timer.cancel();

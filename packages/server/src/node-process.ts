@@ -27,6 +27,7 @@ import { createPeerLinks } from "./peer-links.js";
 import type { ServerPeerLinks } from "./peer-links.js";
 import type { Clock, Logger } from "./ports.js";
 import { loadMachine } from "./stored-machine.js";
+import { createWsTransport } from "./ws-transport.js";
 
 export interface NodeProcessOptions {
   readonly config: Config;
@@ -232,7 +233,13 @@ export class NodeProcess {
     };
     return createPeerLinks(
       options,
-      { clock: this.clock, random, logger: this.logger },
+      {
+        clock: this.clock,
+        random,
+        logger: this.logger,
+        transport: createWsTransport({ clock: this.clock, logger: this.logger }),
+        drawName: () => randomBytes(16).toString("hex"),
+      },
       {
         onMessages: (from, messages) => this.host?.onMessages(from, messages),
         onPeerGone: (peer) => this.host?.onPeerGone(peer),

@@ -2,21 +2,13 @@
  * One lane to one peer: dials, greets, sends, and dials again when it is lost. A link is directed: raft's messages leave on the links
  * that this node has dialled, and come in on those that the peers have.
  */
-import type { Socket } from "node:net";
 import type { Message, NodeId } from "@holdfast/raft";
-import { decodePeerFrame, encodePeerFrame, encodeRaftFrames, limits } from "@holdfast/wire";
+import { decodePeerFrame, encodePeerFrame, encodeRaftFrames } from "@holdfast/wire";
 import type { PeerFrame, PeerHello } from "@holdfast/wire";
-import { WebSocket } from "ws";
-import type { CachedLookup } from "./cached-lookup.js";
 import type { HelloRefusal } from "./peer-hello.js";
 import type { Lane } from "./peer-lanes.js";
 import type { Clock, Timer } from "./ports.js";
-import { closeTimeoutMs, GuardedSocket } from "./web-socket.js";
-import type { WsClientOptions } from "./web-socket.js";
-
-/** Random names in the handshake: which process calls, and which of its calls this is. */
-export const processHeader = "holdfast-process";
-export const dialHeader = "holdfast-dial";
+import type { Attach, Dial, FrameSocket, PeerTransport } from "./transport.js";
 
 /** Why a link is down. */
 export type LossKind =
@@ -55,35 +47,21 @@ export interface OutgoingOptions {
 
 export interface OutgoingParts {
   readonly clock: Clock;
-  readonly lookup: CachedLookup;
+  readonly transport: PeerTransport;
 }
-
-const socketOptions = {
-  perMessageDeflate: false,
-  maxPayload: limits.peerFrameBytesMax,
-  maxFragments: limits.frameFragmentsMax,
-  maxBufferedChunks: limits.peerFrameChunksMax,
-  closeTimeout: closeTimeoutMs,
-  autoPong: false,
-  // Masks protect proxies on the web from crafted bytes. Between peers they only cost time: a zero mask is skipped by ws.
-  generateMask: (mask: Buffer) => {
-    mask.fill(0);
-  },
-} as const;
 
 type State =
   | { readonly kind: "down" }
-  | { readonly kind: "dialling"; readonly socket: WebSocket; readonly sinceMs: number }
-  | { readonly kind: "greeting"; readonly socket: GuardedSocket; readonly process: string; readonly timer: Timer }
-  | { readonly kind: "open"; readonly socket: GuardedSocket; readonly hello: PeerHello }
+  | { readonly kind: "dialling"; readonly dial: Dial; readonly sinceMs: number }
+  | { readonly kind: "greeting"; readonly socket: FrameSocket; readonly process: string; readonly timer: Timer }
+  | { readonly kind: "open"; readonly socket: FrameSocket; readonly hello: PeerHello }
   /** One side has refused the other; the other's opinion is still of interest. */
-  | { readonly kind: "refusing"; readonly socket: GuardedSocket; readonly hello: PeerHello | null };
+  | { readonly kind: "refusing"; readonly socket: FrameSocket; readonly hello: PeerHello | null };
 
 export class OutgoingLink {
   private readonly options: OutgoingOptions;
   private readonly parts: OutgoingParts;
   private readonly events: OutgoingEvents;
-  private readonly url: string;
   private state: State = { kind: "down" };
   private dials = 0;
   private loss: LossKind = "broken";
@@ -92,7 +70,6 @@ export class OutgoingLink {
     this.options = options;
     this.parts = parts;
     this.events = events;
-    this.url = `ws://${options.address}/peer/${options.lane}`;
   }
 
   /** The peer's greeting while this link is open, else null. */
@@ -111,45 +88,22 @@ export class OutgoingLink {
   /** Does nothing unless the link is down. */
   dial(): void {
     if (this.state.kind !== "down") return;
-    const { clock, lookup } = this.parts;
+    const { clock, transport } = this.parts;
+    const { address, lane, process, secret, handshakeMs } = this.options;
     this.dials += 1;
     this.loss = "dialFailed";
-    const headers: Record<string, string> = { [processHeader]: this.options.process, [dialHeader]: String(this.dials) };
-    if (this.options.secret !== null) headers["authorization"] = `Bearer ${this.options.secret}`;
-    const options: WsClientOptions = {
-      ...socketOptions,
-      handshakeTimeout: this.options.handshakeMs,
-      headers,
-      lookup: lookup.lookup,
-    };
-    const socket = new WebSocket(this.url, options);
-    this.state = { kind: "dialling", socket, sinceMs: clock.monotonicMs() };
-    let problem = "";
-    let peerProcess = "";
-    let raw: Socket | null = null;
-    socket.on("error", (error: NodeJS.ErrnoException) => {
-      if (!this.isDialling(socket)) return;
-      problem = error.message === "" ? (error.code ?? "failed") : error.message;
-      if (error.code === "ECONNREFUSED") this.loss = "connectionRefused";
-      else lookup.forget(new URL(this.url).hostname);
-    });
-    socket.on("upgrade", (response) => {
-      peerProcess = String(response.headers[processHeader] ?? "");
-      raw = response.socket;
-    });
-    socket.on("unexpected-response", (request, response) => {
-      problem = `answered with HTTP ${response.statusCode}`;
-      if (response.statusCode === 401) this.onUnauthorized();
-      response.resume();
-      request.destroy();
-      socket.terminate();
-    });
-    socket.on("close", () => {
-      if (this.isDialling(socket)) this.onDown(problem);
-    });
-    socket.on("open", () => {
-      if (this.isDialling(socket) && raw !== null) this.greet(socket, raw, peerProcess);
-    });
+    const dial = transport.dial(
+      { address, lane, process, dial: this.dials, secret, handshakeMs },
+      {
+        onOpened: (peerProcess, attach) => this.greet(peerProcess, attach),
+        onUnauthorized: () => this.onUnauthorized(),
+        onFailed: (kind, problem) => {
+          if (kind === "connectionRefused") this.loss = kind;
+          this.onDown(problem);
+        },
+      },
+    );
+    this.state = { kind: "dialling", dial, sinceMs: clock.monotonicMs() };
   }
 
   /** Gives up a dial that has hung for a while, and dials anew: the peer has just shown that it can be reached. */
@@ -157,7 +111,7 @@ export class OutgoingLink {
     const { state } = this;
     if (state.kind !== "dialling" || this.parts.clock.monotonicMs() - state.sinceMs < afterMs) return;
     this.state = { kind: "down" };
-    state.socket.terminate();
+    state.dial.cancel();
     this.dial();
   }
 
@@ -194,7 +148,7 @@ export class OutgoingLink {
   close(): void {
     const { state } = this;
     if (state.kind === "dialling") {
-      state.socket.terminate();
+      this.giveUp(state);
     } else if (state.kind !== "down") {
       this.loss = "goodbye";
       state.socket.send(encodePeerFrame({ kind: "goodbye" }));
@@ -205,17 +159,21 @@ export class OutgoingLink {
   /** Tears the link down without a word. */
   abandon(): void {
     const { state } = this;
-    if (state.kind === "dialling") state.socket.terminate();
+    if (state.kind === "dialling") this.giveUp(state);
     else if (state.kind !== "down") state.socket.terminate("abandoned");
   }
 
-  private isDialling(socket: WebSocket): boolean {
-    return this.state.kind === "dialling" && this.state.socket === socket;
+  /** A loss like any other, so the owner hears of it; but not before this call returns. */
+  private giveUp(state: Extract<State, { readonly kind: "dialling" }>): void {
+    state.dial.cancel();
+    this.parts.clock.setImmediate(() => {
+      if (this.state === state) this.onDown("given up");
+    });
   }
 
-  private greet(webSocket: WebSocket, raw: Socket, process: string): void {
+  private greet(process: string, attach: Attach): void {
     const { clock } = this.parts;
-    const socket: GuardedSocket = new GuardedSocket(webSocket, raw, clock, {
+    const socket: FrameSocket = attach({
       onMessage: (bytes) => this.onBytes(socket, bytes),
       onClosed: (problem) => {
         if (this.isOn(socket)) this.onDown(problem ?? "closed");
@@ -228,11 +186,11 @@ export class OutgoingLink {
     socket.send(encodePeerFrame(this.events.hello()));
   }
 
-  private isOn(socket: GuardedSocket): boolean {
+  private isOn(socket: FrameSocket): boolean {
     return this.state.kind !== "down" && this.state.kind !== "dialling" && this.state.socket === socket;
   }
 
-  private onBytes(socket: GuardedSocket, bytes: Uint8Array): void {
+  private onBytes(socket: FrameSocket, bytes: Uint8Array): void {
     if (!this.isOn(socket)) return;
     let frame: PeerFrame;
     try {
@@ -244,7 +202,7 @@ export class OutgoingLink {
     this.onFrame(socket, frame);
   }
 
-  private onFrame(socket: GuardedSocket, frame: PeerFrame): void {
+  private onFrame(socket: FrameSocket, frame: PeerFrame): void {
     const { state } = this;
     switch (frame.kind) {
       case "hello":
@@ -283,7 +241,7 @@ export class OutgoingLink {
     this.events.onOpen(hello);
   }
 
-  private onRefusedFrame(socket: GuardedSocket, refusal: HelloRefusal): void {
+  private onRefusedFrame(socket: FrameSocket, refusal: HelloRefusal): void {
     const { state } = this;
     const hello = state.kind === "open" || state.kind === "refusing" ? state.hello : null;
     if (state.kind === "greeting") state.timer.cancel();

@@ -6,50 +6,39 @@ import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { limits } from "@holdfast/wire";
 import { WebSocketServer } from "ws";
-import type { WebSocket } from "ws";
 import type { Address } from "./address.js";
 import { closeServer, listenOn } from "./listening.js";
-import { dialHeader, processHeader } from "./outgoing-link.js";
 import { lanes } from "./peer-lanes.js";
-import type { Lane } from "./peer-lanes.js";
-import type { Logger } from "./ports.js";
+import type { Clock, Logger } from "./ports.js";
+import type { AcceptedCall, Acceptor, AcceptorOptions, Attach } from "./transport.js";
 import { answerUpgrade, remoteOf } from "./upgrades.js";
-import { closeTimeoutMs } from "./web-socket.js";
+import { attachTo, closeTimeoutMs } from "./web-socket.js";
 import type { WsServerOptions } from "./web-socket.js";
+import { dialHeader, processHeader } from "./ws-dial.js";
 
-export interface PeerAcceptorOptions {
-  readonly process: string;
-  readonly secret: string | null;
-  /** Sockets at once. Peers need two each; the rest is for links that are being replaced. */
-  readonly socketsMax: number;
-}
-
-export interface AcceptedCall {
-  readonly lane: Lane;
-  readonly process: string;
-  readonly dial: number;
-  readonly remote: string;
+export interface PeerAcceptorParts {
+  readonly clock: Clock;
+  readonly logger: Logger;
 }
 
 /** Time to send the request's head. */
 const headMs = 5_000;
 
-export class PeerAcceptor {
-  private readonly options: PeerAcceptorOptions;
+export class PeerAcceptor implements Acceptor {
+  private readonly options: AcceptorOptions;
   private readonly server: Server;
   private readonly sockets: WebSocketServer;
   private readonly open = new Set<Duplex>();
   private readonly logger: Logger;
   private closed: Promise<void> | null = null;
 
-  /** `onCall` must attach its listeners at once. */
   constructor(
-    options: PeerAcceptorOptions,
-    logger: Logger,
-    onCall: (call: AcceptedCall, socket: WebSocket, raw: Socket) => void,
+    options: AcceptorOptions,
+    parts: PeerAcceptorParts,
+    onCall: (call: AcceptedCall, attach: Attach) => void,
   ) {
     this.options = options;
-    this.logger = logger;
+    this.logger = parts.logger;
     this.sockets = createSocketServer(options.process);
     this.server = createServer(
       { headersTimeout: headMs, requestTimeout: headMs, connectionsCheckingInterval: 1_000 },
@@ -67,7 +56,9 @@ export class PeerAcceptor {
       if (typeof call === "number") return answerUpgrade(socket, call);
       this.open.add(socket);
       socket.once("close", () => this.open.delete(socket));
-      this.sockets.handleUpgrade(request, socket, head, (webSocket) => onCall(call, webSocket, socket));
+      this.sockets.handleUpgrade(request, socket, head, (webSocket) =>
+        onCall(call, attachTo(webSocket, socket, parts.clock)),
+      );
     });
   }
 

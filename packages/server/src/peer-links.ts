@@ -1,16 +1,13 @@
 /**
- * The links to the other nodes, over websockets. Each node dials each other node twice (see peer-lanes.ts) and sends only on what it
+ * The links to the other nodes. Each node dials each other node twice (see peer-lanes.ts) and sends only on what it
  * has dialled, so the death of a process is seen on both ends at once, and two sockets never compete for one direction.
  */
-import { randomBytes } from "node:crypto";
 import type { Message, NodeId, Position, Random } from "@holdfast/raft";
 import { limits } from "@holdfast/wire";
 import type { PeerHello } from "@holdfast/wire";
 import type { Address } from "./address.js";
-import { CachedLookup } from "./cached-lookup.js";
 import { IncomingLink } from "./incoming-link.js";
 import type { FormedFrame, IncomingEvents } from "./incoming-link.js";
-import { PeerAcceptor } from "./peer-acceptor.js";
 import { judgeHello } from "./peer-hello.js";
 import type { FormedFacts, HelloRefusal } from "./peer-hello.js";
 import type { Lane } from "./peer-lanes.js";
@@ -20,6 +17,7 @@ import { Peer } from "./peer.js";
 import type { PeerOwner } from "./peer.js";
 import { Sweeper } from "./sweeper.js";
 import type { Clock, Logger, PeerEvents, PeerLinks, PeerRefusal } from "./ports.js";
+import type { Acceptor, PeerTransport } from "./transport.js";
 
 export interface PeerLinksOptions {
   readonly self: {
@@ -57,6 +55,9 @@ export interface PeerLinksParts {
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
+  readonly transport: PeerTransport;
+  /** A fresh random name, for this process. */
+  drawName(): string;
 }
 
 /** A peer with which links stand in both directions. */
@@ -85,21 +86,20 @@ export function createPeerLinks(
   parts: PeerLinksParts,
   events: PeerLinksEvents,
 ): ServerPeerLinks {
-  return new WebSocketPeerLinks(options, parts, events);
+  return new DirectedPeerLinks(options, parts, events);
 }
 
 /** Silence of so many periods ends a link. Raft's timeouts don't rest on it: it only clears away what is half-open. */
 const quietPeriodsMax = 2;
 
-class WebSocketPeerLinks implements ServerPeerLinks, PeerOwner {
+class DirectedPeerLinks implements ServerPeerLinks, PeerOwner {
   private readonly options: PeerLinksOptions;
   private readonly parts: PeerLinksParts;
   private readonly events: PeerLinksEvents;
   private readonly memory = new PeerMemory();
-  private readonly process = randomBytes(16).toString("hex");
   private readonly peers = new Map<NodeId, Peer>();
   private readonly callers = new Set<IncomingLink>();
-  private readonly acceptor: PeerAcceptor;
+  private readonly acceptor: Acceptor;
   private readonly fileIds: ReadonlySet<NodeId>;
   private readonly told = new Map<NodeId, string>();
   private formed: FormedFacts | null = null;
@@ -112,20 +112,19 @@ class WebSocketPeerLinks implements ServerPeerLinks, PeerOwner {
     this.parts = parts;
     this.events = events;
     this.fileIds = new Set([options.self.id, ...options.peers.map((peer) => peer.id)]);
-    const { process } = this;
+    const process = parts.drawName();
     const { secret, bufferedBytesMax } = options;
     const handshakeMs = Math.min(Math.max(2 * options.electionTimeoutMs, 500), 3_000);
-    const peerParts = { ...parts, lookup: new CachedLookup(parts.clock) };
     for (const { id, address } of options.peers) {
-      this.peers.set(id, new Peer({ id, address, process, secret, handshakeMs, bufferedBytesMax }, peerParts, this));
+      this.peers.set(id, new Peer({ id, address, process, secret, handshakeMs, bufferedBytesMax }, parts, this));
     }
     const periodMs = Math.min(Math.max(4 * options.electionTimeoutMs, 250), 2_000);
     this.sweeper = new Sweeper(parts.clock, periodMs, () => {
       for (const peer of this.peers.values()) peer.sweep(quietPeriodsMax);
     });
     const socketsMax = 8 * options.peers.length + 16;
-    this.acceptor = new PeerAcceptor({ process, secret, socketsMax }, parts.logger, (call, socket, raw) => {
-      this.callers.add(new IncomingLink({ ...call, helloMs: 5_000 }, socket, raw, parts.clock, this.incomingEvents));
+    this.acceptor = parts.transport.createAcceptor({ process, secret, socketsMax }, (call, attach) => {
+      this.callers.add(new IncomingLink({ ...call, helloMs: 5_000 }, attach, parts.clock, this.incomingEvents));
     });
   }
 

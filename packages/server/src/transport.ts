@@ -47,17 +47,19 @@ export interface DialRequest {
   readonly handshakeMs: number;
 }
 
+/** No event comes within dial(), and none after cancel(). */
 export interface DialEvents {
   /** The handshake is done. `process`: the other process's name, "" when it gave none. */
   onOpened(process: string, attach: Attach): void;
+  /** The other side asks for another secret. onFailed follows. */
   onUnauthorized(): void;
-  /** Instead of onOpened: it came to nothing. Never within dial(), and not after cancel(). */
+  /** Instead of onOpened: it came to nothing. */
   onFailed(kind: "connectionRefused" | "dialFailed", problem: string): void;
 }
 
 /** A call under way. */
 export interface Dial {
-  /** Gives it up. No event comes after it. */
+  /** Gives it up. Does nothing when the call has ended, or been given up before. */
   cancel(): void;
 }
 
@@ -72,7 +74,7 @@ export interface AcceptedCall {
 export interface AcceptorOptions {
   readonly process: string;
   readonly secret: string | null;
-  /** Sockets at once. */
+  /** Sockets at once. Peers need two each; the rest is for links that are being replaced. */
   readonly socketsMax: number;
 }
 
@@ -80,7 +82,7 @@ export interface AcceptorOptions {
 export interface Acceptor {
   /** Resolves with the port; rejects with a ListenError. */
   listen(address: Address): Promise<number>;
-  /** Takes no new calls. */
+  /** Takes no new calls: a peer that is told goodbye must not get in again through a door that is about to close. */
   stopListening(): void;
   /** Resolves when the port is free. Links that are still open are torn down. */
   close(): Promise<void>;

@@ -3,6 +3,7 @@ import type { Socket } from "node:net";
 import type { ClientOptions, ServerOptions, WebSocket } from "ws";
 import type { Lookup } from "./cached-lookup.js";
 import type { Clock, Timer } from "./ports.js";
+import type { Attach, FrameSocket, SocketEvents } from "./transport.js";
 
 /** Options that ws has and its types lack. */
 export interface WsLimits {
@@ -23,18 +24,11 @@ export const closeTimeoutMs = 1_000;
 /** An orderly close gets so long; then the socket is torn down. */
 const closeGraceMs = 500;
 
-export interface SocketEvents {
-  /** One binary message. */
-  onMessage(bytes: Uint8Array): void;
-  /** Once; nothing comes after it. `problem`: what broke it, or null after an orderly close. */
-  onClosed(problem: string | null): void;
-}
-
 /**
  * An open websocket. Sends are gated on OPEN (a send while connecting throws, after a close it vanishes without a word), always with
  * a callback; errors are heard from the first tick on; a close that hangs is cut short.
  */
-export class GuardedSocket {
+export class GuardedSocket implements FrameSocket {
   private readonly socket: WebSocket;
   private readonly raw: Socket;
   private readonly clock: Clock;
@@ -73,12 +67,10 @@ export class GuardedSocket {
     return !this.isOver && this.socket.readyState === this.socket.OPEN;
   }
 
-  /** Bytes that were sent and have not reached the kernel. */
   get bufferedBytes(): number {
     return this.socket.bufferedAmount;
   }
 
-  /** False when the socket is not open any more. */
   send(bytes: Uint8Array): boolean {
     if (!this.isOpen) return false;
     this.hasSent = true;
@@ -90,13 +82,12 @@ export class GuardedSocket {
     if (this.isOpen) this.socket.ping(undefined, undefined, ignoreSendError);
   }
 
-  /** A sign of life, unless something was sent since the last one. */
   pingIfIdle(): void {
     if (!this.hasSent && this.socket.bufferedAmount === 0) this.ping();
     this.hasSent = false;
   }
 
-  /** Reads nothing more for now; what has been read already still comes. The other side is held back by TCP. */
+  /** The other side is held back by TCP. */
   pause(): void {
     if (this.isPaused || !this.isOpen) return;
     this.isPaused = true;
@@ -109,7 +100,7 @@ export class GuardedSocket {
     this.socket.resume();
   }
 
-  /** How many sweeps in a row have found no byte from the other side, this one included. Counted, not timed: a stall of ours is one sweep. */
+  /** Counted, not timed: a stall of ours is one sweep. */
   sweep(): number {
     const { bytesRead } = this.raw;
     // Whom we don't listen to is not quiet.
@@ -118,7 +109,6 @@ export class GuardedSocket {
     return this.quietSweeps;
   }
 
-  /** Sends what is queued, says why, and closes within half a second. Nothing more is read, unless `isListening`. */
   close(code: number, reason: string, isListening = false): void {
     if (!this.isOpen) return;
     this.isOver = true;
@@ -128,13 +118,16 @@ export class GuardedSocket {
     this.graceTimer = this.clock.setTimer(closeGraceMs, () => this.socket.terminate());
   }
 
-  /** At once; what is queued is lost. */
   terminate(problem: string): void {
     this.problem ??= problem;
     this.isOver = true;
     this.isListening = false;
     this.socket.terminate();
   }
+}
+
+export function attachTo(socket: WebSocket, raw: Socket, clock: Clock): Attach {
+  return (events) => new GuardedSocket(socket, raw, clock, events);
 }
 
 /** The close event follows and says it; a send error by itself is no news. */

@@ -1,7 +1,6 @@
 import { strict as assert } from "node:assert";
 import { afterEach, describe, test } from "node:test";
 import type { Store } from "@holdfast/storage";
-import { createSystemClock } from "../src/clock.js";
 import { durableFactsOf, formedFactsOf, Formation } from "../src/formation.js";
 import type { FormedNode } from "../src/formation.js";
 import type { FormedFacts } from "../src/peer-hello.js";
@@ -9,7 +8,8 @@ import { createPeerLinks } from "../src/peer-links.js";
 import type { ServerPeerLinks } from "../src/peer-links.js";
 import { directoryOn, diskFor, ids, restoredFrom } from "./formation-harness.js";
 import type { CrashPoint, Disk, Id } from "./formation-harness.js";
-import { freePorts, memoryLogger, realRandom, until } from "./helpers.js";
+import { freePorts, memoryLogger, until } from "./helpers.js";
+import { realLinkParts } from "./peer-harness.js";
 
 /** Formation over real sockets, put together as a node does it. */
 class SocketNode {
@@ -27,7 +27,7 @@ class SocketNode {
     this.disk = disk;
     this.ports = ports;
     disk.boot += 1;
-    const parts = { clock: createSystemClock(), random: realRandom, logger: memoryLogger() };
+    const parts = realLinkParts(memoryLogger());
     this.links = createPeerLinks(
       {
         self: { id, instance: disk.instance, boot: disk.boot, listen: { host: "127.0.0.1", port: ports[id] } },

@@ -1,10 +1,12 @@
+import { randomBytes } from "node:crypto";
 import type { Message, NodeId } from "@holdfast/raft";
 import { createSystemClock } from "../src/clock.js";
 import type { FormedFrame } from "../src/incoming-link.js";
 import type { FormedFacts } from "../src/peer-hello.js";
 import { createPeerLinks } from "../src/peer-links.js";
-import type { DurableFacts, PeerLinksOptions, ServerPeerLinks } from "../src/peer-links.js";
-import type { PeerRefusal } from "../src/ports.js";
+import type { DurableFacts, PeerLinksOptions, PeerLinksParts, ServerPeerLinks } from "../src/peer-links.js";
+import type { Logger, PeerRefusal } from "../src/ports.js";
+import { createWsTransport } from "../src/ws-transport.js";
 import { configurationOf, memoryLogger, realRandom } from "./helpers.js";
 import type { LogLine } from "./helpers.js";
 
@@ -44,6 +46,13 @@ export interface LinkSetup {
   readonly bufferedBytesMax?: number;
 }
 
+/** What peer links over real sockets are made of. */
+export function realLinkParts(logger: Logger): PeerLinksParts {
+  const clock = createSystemClock();
+  const drawName = (): string => randomBytes(16).toString("hex");
+  return { clock, random: realRandom, logger, transport: createWsTransport({ clock, logger }), drawName };
+}
+
 export function recordedLinks(setup: LinkSetup): RecordedLinks {
   const logger = memoryLogger();
   const options: PeerLinksOptions = {
@@ -67,19 +76,15 @@ export function recordedLinks(setup: LinkSetup): RecordedLinks {
     formed: [] as { from: NodeId; frame: FormedFrame }[],
     log: logger.lines,
   };
-  const links = createPeerLinks(
-    options,
-    { clock: createSystemClock(), random: realRandom, logger },
-    {
-      onMessages: (from, messages) => {
-        for (const message of messages) recorded.received.push({ from, message });
-      },
-      onPeerGone: (peer) => recorded.gone.push({ peer, atMs: performance.now() }),
-      onPeerReset: (peer) => recorded.resets.push(peer),
-      onRefused: (refusal, isPeerFormed) => recorded.refusals.push({ refusal, isPeerFormed }),
-      onMet: () => undefined,
-      onFormed: (from, frame) => recorded.formed.push({ from, frame }),
+  const links = createPeerLinks(options, realLinkParts(logger), {
+    onMessages: (from, messages) => {
+      for (const message of messages) recorded.received.push({ from, message });
     },
-  );
+    onPeerGone: (peer) => recorded.gone.push({ peer, atMs: performance.now() }),
+    onPeerReset: (peer) => recorded.resets.push(peer),
+    onRefused: (refusal, isPeerFormed) => recorded.refusals.push({ refusal, isPeerFormed }),
+    onMet: () => undefined,
+    onFormed: (from, frame) => recorded.formed.push({ from, frame }),
+  });
   return { links, ...recorded };
 }
