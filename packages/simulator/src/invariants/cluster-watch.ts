@@ -1,0 +1,223 @@
+/**
+ * The all-seeing watch over a simulated cluster: after every event of a node's process it checks what that event has changed, against what
+ * all nodes have done in all their lives. It reads and never acts. Each rule has a file of its own here.
+ */
+import { checkInvariants, InvariantError as CoreInvariantError } from "@holdfast/raft";
+import type { Entry, Message, NodeId, RaftStatus } from "@holdfast/raft";
+import type { NodeHost } from "@holdfast/server";
+import { checkBounds } from "./bounds.js";
+import type { Bounds } from "./bounds.js";
+import { Commits } from "./commits.js";
+import { checkConfiguration } from "./configurations.js";
+import { assertConverged } from "./convergence.js";
+import { GhostLog } from "./ghost-log.js";
+import { HostProbe } from "./host-probe.js";
+import { demand, InvariantError } from "./invariant-error.js";
+import type { RuleName } from "./invariant-error.js";
+import { Leadership } from "./leadership.js";
+import { checkLog } from "./logs.js";
+import { States } from "./states.js";
+import { Life, WatchedNode } from "./watched-node.js";
+import type { DurableView, NodeClock } from "./watched-node.js";
+
+export interface WatchEvents {
+  /** The first node's commitIndex has reached this entry: in order, once per index. */
+  onCommitted(entry: Entry, node: NodeId): void;
+  onLeader(node: NodeId, term: number): void;
+  /** It leads no more, in that term: it steps down, or its process is gone. */
+  onDeposed(node: NodeId, term: number): void;
+}
+
+export interface WatchOptions {
+  readonly voters: readonly NodeId[];
+  readonly firstIndex: number;
+  readonly electionTimeoutMs: number;
+  readonly events: WatchEvents;
+  readonly bounds?: Bounds;
+}
+
+export class ClusterWatch {
+  readonly #nodes = new Map<NodeId, WatchedNode>();
+  readonly #ghost: GhostLog;
+  readonly #leadership: Leadership;
+  readonly #commits: Commits;
+  readonly #states = new States();
+  readonly #events: WatchEvents;
+  readonly #electionTimeoutMs: number;
+  readonly #bounds: Bounds | null;
+  /** Found where nothing may be thrown: inside of a host's turn, which would take it for an error of its own. */
+  #found: Error | null = null;
+
+  constructor(options: WatchOptions) {
+    for (const id of options.voters) this.#nodes.set(id, new WatchedNode(id));
+    this.#ghost = new GhostLog(options.firstIndex);
+    this.#leadership = new Leadership(options.electionTimeoutMs);
+    this.#commits = new Commits(this.#nodes, this.#ghost, this.#leadership, options.events);
+    this.#events = options.events;
+    this.#electionTimeoutMs = options.electionTimeoutMs;
+    this.#bounds = options.bounds ?? null;
+  }
+
+  /** The highest index that any node ever knew to be committed. */
+  get commitPoint(): number {
+    return this.#ghost.commitPoint;
+  }
+
+  /** A life of a node begins, before it has taken its first turn. `disk`: what is durable, asked at any time. What it finds is thrown by the next afterEvent. */
+  onStarted(id: NodeId, host: NodeHost, disk: DurableView, clock: NodeClock): void {
+    const node = this.#nodeFor(id);
+    this.#end(node);
+    node.disk = disk;
+    const probe = new HostProbe(host, (machine, index, effects) => {
+      this.#attempt(() => this.#states.onApplied(id, machine, index, effects));
+    });
+    node.life = new Life(probe, clock);
+    this.#attempt(() => node.promises.checkAtStart(disk));
+  }
+
+  /** The process is gone. */
+  onStopped(id: NodeId): void {
+    this.#end(this.#nodeFor(id));
+  }
+
+  /** The disk of this node has lied: what it had acknowledged counts no more as its promise. To be told before its next start. */
+  forgive(id: NodeId): void {
+    this.#nodeFor(id).promises.forgive();
+  }
+
+  /** A raft message leaves the node: told when it is handed to the links. What it finds is thrown by the next afterEvent. */
+  onSent(from: NodeId, to: NodeId, message: Message): void {
+    const node = this.#nodeFor(from);
+    this.#attempt(() => {
+      if (node.disk === null) return;
+      node.promises.checkSent(to, message, node.disk);
+      if (message.kind === "appendAccepted") this.#checkAcknowledged(node, to, message, node.disk);
+    });
+  }
+
+  /** Raft messages of `from` are handed to the node's host. Not needed; with it, contact with a quorum is checked beyond what a leader believes. */
+  onDelivered(id: NodeId, from: NodeId): void {
+    const { life } = this.#nodeFor(id);
+    if (life !== null) life.heardMs.set(from, life.clock.monotonicMs());
+  }
+
+  /** After an event of this node's process: checks what has changed. Throws InvariantError. */
+  afterEvent(id: NodeId): void {
+    this.#throwFound();
+    const node = this.#nodes.get(id);
+    const life = node?.life ?? null;
+    if (node === undefined || life === null || life.probe.isStopped) return;
+    const nowMs = life.clock.monotonicMs();
+    if (nowMs - life.eventMs > this.#electionTimeoutMs / 2) life.wokenMs = nowMs;
+    life.eventMs = nowMs;
+    if (life.hasChanged) this.#check(node, life);
+  }
+
+  /** At rest: all these nodes agree. */
+  assertConverged(ids: readonly NodeId[]): void {
+    this.#throwFound();
+    assertConverged(ids.map((id) => this.#nodeFor(id)));
+  }
+
+  #check(node: WatchedNode, life: Life): void {
+    const { raft } = life.probe;
+    const ghost = this.#ghost;
+    const isNewLeader = raft.role === "leader" && (life.role !== "leader" || life.term !== raft.term);
+    checkLog(node, life, ghost);
+    if (isNewLeader) this.#leadership.onLeader(node, life, ghost);
+    this.#commits.checkCommit(node, life);
+    if (node.disk !== null) this.#checkDisk(node, life, node.disk);
+    checkConfiguration(node, life, ghost);
+    const status = checkCore(node, life, (after) => {
+      this.#commits.checkMatches(node, life, after);
+      this.#leadership.checkContact(node, life, after);
+    });
+    this.#states.check(node, life);
+    if (this.#bounds !== null) checkBounds(node.id, life.probe, this.#bounds);
+    const { role, term } = life;
+    life.note(status);
+    if (role === "leader" && (status.role !== "leader" || status.term !== term)) this.#events.onDeposed(node.id, term);
+    if (isNewLeader) this.#events.onLeader(node.id, status.term);
+  }
+
+  /** What the core takes for durable is. */
+  #checkDisk(node: WatchedNode, life: Life, disk: DurableView): void {
+    const { raft } = life.probe;
+    node.promises.checkDurable(disk);
+    if (raft.persistedIndex === life.persistedIndex) return;
+    demand(
+      disk.last.index >= raft.persistedIndex || node.promises.forgivenIndex >= raft.persistedIndex,
+      "durable-promises",
+      () => `${node.id} takes its log for durable up to ${raft.persistedIndex}, its disk ends at ${disk.last.index}`,
+    );
+  }
+
+  /** What is acknowledged to a leader are that leader's entries. */
+  #checkAcknowledged(
+    node: WatchedNode,
+    to: NodeId,
+    { term, matchIndex }: Message & { readonly kind: "appendAccepted" },
+    disk: DurableView,
+  ): void {
+    if (disk.hardState.term > term) return;
+    const leader = this.#nodes.get(to)?.life?.probe.raft ?? null;
+    if (leader === null || leader.role !== "leader" || leader.term !== term) return;
+    const [own, its] = [disk.chainAt(matchIndex), leader.chainAt(matchIndex)];
+    demand(matchIndex <= leader.lastIndex && (own === null || its === null || own === its), "durable-promises", () => {
+      return `${node.id} acknowledges entry ${matchIndex} to ${to} in term ${term}, which has another or none`;
+    });
+  }
+
+  #end(node: WatchedNode): void {
+    const { life } = node;
+    if (life === null) return;
+    node.life = null;
+    if (life.role === "leader") this.#events.onDeposed(node.id, life.term);
+  }
+
+  #nodeFor(id: NodeId): WatchedNode {
+    const known = this.#nodes.get(id);
+    if (known !== undefined) return known;
+    const node = new WatchedNode(id);
+    this.#nodes.set(id, node);
+    return node;
+  }
+
+  #attempt(check: () => void): void {
+    try {
+      check();
+    } catch (error) {
+      this.#found ??= error instanceof Error ? error : new Error(String(error));
+    }
+  }
+
+  #throwFound(): void {
+    const found = this.#found;
+    this.#found = null;
+    if (found !== null) throw found;
+  }
+}
+
+/** The rules under which the core's own findings are known here. */
+const coreRules: ReadonlyMap<string, RuleName> = new Map<string, RuleName>([
+  ["a leader only appends", "leader-append-only"],
+  ["the log has no gap", "contiguity"],
+  ["terms never fall along the log", "contiguity"],
+  ["no entry is of a later term than the node's", "contiguity"],
+  ["commitIndex never falls", "monotonic"],
+  ["lastApplied never falls", "monotonic"],
+  ["matchIndex never falls in a term", "monotonic"],
+  ["the term never falls", "monotonic"],
+]);
+
+function checkCore(node: WatchedNode, life: Life, then: (status: RaftStatus) => void): RaftStatus {
+  let status: RaftStatus;
+  try {
+    status = checkInvariants(life.status, life.probe.raft);
+  } catch (error) {
+    if (!(error instanceof CoreInvariantError)) throw error;
+    throw new InvariantError(coreRules.get(error.invariant) ?? "core", `${node.id}: ${error.message}`);
+  }
+  then(status);
+  return status;
+}

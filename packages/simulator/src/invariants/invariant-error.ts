@@ -1,0 +1,35 @@
+/** A rule of the cluster that does not hold: what the watch throws, and the names of its rules (numbers of the fault catalogue in brackets). */
+export type RuleName =
+  | "election-safety" // 1
+  | "leader-append-only" // 2
+  | "log-matching" // 3
+  | "leader-completeness" // 4
+  | "state-machine-safety" // 5
+  | "durable-promises" // 6
+  | "commit-agreement" // 7: one entry for one committed index
+  | "commit-quorum" // 7: held by a quorum's disks
+  | "commit-own-term" // 7: committed by counting an entry of the leader's term
+  | "match-index" // 7: no more than the peer's disk holds
+  | "monotonic" // 7
+  | "contiguity" // 8
+  | "configuration" // 9
+  | "quorum-contact" // 10
+  | "lock-machine" // 11
+  | "bounds" // 23
+  | "convergence" // 24
+  /** What else the core says of a single node. */
+  | "core";
+
+export class InvariantError extends Error {
+  readonly rule: RuleName;
+
+  constructor(rule: RuleName, facts: string) {
+    super(`broken invariant ${rule}: ${facts}`);
+    this.name = "InvariantError";
+    this.rule = rule;
+  }
+}
+
+export function demand(condition: boolean, rule: RuleName, facts: () => string): asserts condition {
+  if (!condition) throw new InvariantError(rule, facts());
+}
