@@ -1,14 +1,10 @@
 /** The parts of a running node, from the data directory to the sockets. */
-import { randomBytes, randomInt } from "node:crypto";
 import { isIP } from "node:net";
-import type { NodeId, Random } from "@holdfast/raft";
-import { openDataDirectory, readMachineBootId, StorageError } from "@holdfast/storage";
+import type { NodeId } from "@holdfast/raft";
+import { StorageError } from "@holdfast/storage";
 import type { DataDirectory } from "@holdfast/storage";
 import { entryCodec, limits as wireLimits } from "@holdfast/wire";
 import { formatAddress, isLoopback, parseAddress } from "./address.js";
-import { createClientListener } from "./client-listener.js";
-import type { ClientListener } from "./client-listener.js";
-import { createSystemClock } from "./clock.js";
 import type { Config, ConfiguredNode } from "./config.js";
 import { endingFor, oldCopyReason, refusedByPeer } from "./endings.js";
 import type { Ending } from "./endings.js";
@@ -16,18 +12,16 @@ import { FatalRefusals } from "./fatal-refusals.js";
 import type { FatalRefusal } from "./fatal-refusals.js";
 import { configurationIn, durableFactsOf, formedFactsOf, Formation } from "./formation.js";
 import type { FormedNode } from "./formation.js";
-import { createHttpHandler } from "./http.js";
 import type { Health, HttpOptions } from "./http.js";
-import { createMetrics } from "./metrics.js";
-import type { Metrics, TransportSource } from "./metrics.js";
+import type { TransportSource } from "./metrics.js";
 import { nodeHostOptionsFor } from "./node-options.js";
 import { NodeHost } from "./node-host.js";
 import type { StopReason } from "./node-host-types.js";
+import type { NodeListener, NodeWorld } from "./node-world.js";
 import { createPeerLinks } from "./peer-links.js";
 import type { ServerPeerLinks } from "./peer-links.js";
-import type { Clock, Logger } from "./ports.js";
+import type { Logger } from "./ports.js";
 import { loadMachine } from "./stored-machine.js";
-import { createWsTransport } from "./ws-transport.js";
 
 export interface NodeProcessOptions {
   readonly config: Config;
@@ -37,19 +31,17 @@ export interface NodeProcessOptions {
   readonly version: string;
 }
 
-const random: Random = { integer: (below) => randomInt(below) };
 /** Parts of a node that are asked to stop get so long: a disk that hangs must not hold the process for ever. */
 const stopMsMax = 10_000;
 
 export class NodeProcess {
   private readonly options: NodeProcessOptions;
   private readonly logger: Logger;
-  private readonly clock: Clock = createSystemClock();
-  private readonly metrics: Metrics;
+  private readonly world: NodeWorld;
   private readonly ending: Promise<Ending>;
   private resolveEnding: (ending: Ending) => void = () => undefined;
   private directory: DataDirectory | null = null;
-  private listener: ClientListener | null = null;
+  private listener: NodeListener | null = null;
   private links: ServerPeerLinks | null = null;
   private formation: Formation | null = null;
   private host: NodeHost | null = null;
@@ -58,15 +50,15 @@ export class NodeProcess {
   private isHostStopped = false;
   private readonly refusals: FatalRefusals;
 
-  constructor(options: NodeProcessOptions, logger: Logger) {
+  constructor(options: NodeProcessOptions, logger: Logger, world: NodeWorld) {
     this.options = options;
     this.logger = logger;
-    this.metrics = createMetrics(this.clock);
+    this.world = world;
     this.ending = new Promise((resolve) => {
       this.resolveEnding = resolve;
     });
     this.refusals = new FatalRefusals({
-      clock: this.clock,
+      clock: world.clock,
       clusterId: () => this.clusterId,
       met: () => this.links?.met() ?? new Map(),
       onFatal: (fatal) => this.onFatal(fatal),
@@ -92,7 +84,7 @@ export class NodeProcess {
       (error: unknown) => (isInOrder ? endingFor(error) : ending),
     );
     const timeUp = new Promise<Ending>((resolve) => {
-      const timer = this.clock.setTimer(stopMsMax, () => resolve(late));
+      const timer = this.world.clock.setTimer(stopMsMax, () => resolve(late));
       void stopped.then(() => timer.cancel());
     });
     return Promise.race([stopped, timeUp]);
@@ -100,14 +92,12 @@ export class NodeProcess {
 
   private async start(): Promise<void> {
     const { config, nodeId, dataDirectory } = this.options;
-    const { logger } = this;
-    const machineBootId = readMachineBootId();
-    const randomInstance = (): string => randomBytes(16).toString("hex");
-    const directory = await openDataDirectory({
+    const { logger, world } = this;
+    const directory = await world.openDirectory({
       directory: dataDirectory,
       nodeId,
-      machineBootId,
-      randomInstance,
+      machineBootId: world.readMachineBootId(),
+      randomInstance: () => world.drawName(),
       logger,
     });
     this.directory = directory;
@@ -125,7 +115,7 @@ export class NodeProcess {
     if (this.isEnding) return;
     const links = this.createLinks(own, directory);
     this.links = links;
-    this.metrics.attachTransport({ figures: () => this.transportFigures() });
+    world.metrics.attachTransport({ figures: () => this.transportFigures() });
     const { restored, store } = directory;
     if (clusterId !== null && restored !== null && store !== null) {
       await this.startHost({ clusterId, store, restored }, links, directory);
@@ -139,10 +129,10 @@ export class NodeProcess {
   private async startUnformed(links: ServerPeerLinks, directory: DataDirectory): Promise<void> {
     const { config, nodeId, bootstrap } = this.options;
     const { instance } = directory.identity;
-    const { clock, logger } = this;
+    const { logger, world } = this;
     const formation = new Formation(
       { self: { id: nodeId, instance }, nodes: config.nodes, firstIndex: bootstrap?.firstIndex ?? 1 },
-      { directory, links, clock, logger, drawClusterId: () => randomBytes(16).toString("hex") },
+      { directory, links, clock: world.clock, logger, drawClusterId: () => world.drawName() },
     );
     this.formation = formation;
     formation.start();
@@ -155,7 +145,8 @@ export class NodeProcess {
   private async startHost(formed: FormedNode, links: ServerPeerLinks, directory: DataDirectory): Promise<void> {
     const { config, nodeId, version } = this.options;
     const { clusterId, store, restored } = formed;
-    const { clock, logger, metrics } = this;
+    const { logger, world } = this;
+    const { clock, random, metrics } = world;
     const machine = await loadMachine(store).catch(async (error: unknown) => {
       if (error instanceof StorageError && error.code === "damaged") await directory.quarantine(error.reason);
       throw error;
@@ -165,7 +156,8 @@ export class NodeProcess {
     const host = new NodeHost(nodeHostOptionsFor(config, nodeId, clusterId, version), parts);
     this.host = host;
     this.clusterId = clusterId;
-    this.metrics.attach(host.report);
+    metrics.attach(host.report);
+    world.onHost?.(host);
     void host.stopped.then((reason) => this.onHostStopped(reason));
     // The host is there before the first message can be.
     links.becomeFormed(formedFactsOf(clusterId, restored, configurationIn(restored)), durableFactsOf(restored));
@@ -231,15 +223,11 @@ export class NodeProcess {
       electionTimeoutMs: config.timing.electionTimeoutMs,
       bufferedBytesMax: config.limits.peerBufferedBytesMax,
     };
+    const { logger, world } = this;
+    const { clock, random, transport } = world;
     return createPeerLinks(
       options,
-      {
-        clock: this.clock,
-        random,
-        logger: this.logger,
-        transport: createWsTransport({ clock: this.clock, logger: this.logger }),
-        drawName: () => randomBytes(16).toString("hex"),
-      },
+      { clock, random, logger, transport, drawName: () => world.drawName() },
       {
         onMessages: (from, messages) => this.host?.onMessages(from, messages),
         onPeerGone: (peer) => this.host?.onPeerGone(peer),
@@ -251,20 +239,16 @@ export class NodeProcess {
     );
   }
 
-  private createListener(own: ConfiguredNode): ClientListener {
+  private createListener(own: ConfiguredNode): NodeListener {
     const { config } = this.options;
+    const { metrics } = this.world;
     const http: HttpOptions = {
       origins: config.origins,
       hosts: [parseAddress(own.client)?.host ?? "localhost"],
       isLoopbackOnly: isLoopback(own.listen.client.host),
     };
-    const handleRequest = createHttpHandler(http, {
-      health: () => this.health(),
-      status: () => this.host?.status() ?? null,
-      metrics: () => this.metrics.render(),
-    });
     const { limits } = config;
-    return createClientListener(
+    return this.world.createListener(
       {
         listen: own.listen.client,
         http,
@@ -277,10 +261,10 @@ export class NodeProcess {
         pingMs: 5_000,
       },
       {
-        clock: this.clock,
-        logger: this.logger,
-        handleRequest,
-        onRejected: (reason) => this.metrics.noteRejected(reason),
+        health: () => this.health(),
+        status: () => this.host?.status() ?? null,
+        metrics: () => metrics.render(),
+        onRejected: (reason) => metrics.noteRejected(reason),
       },
     );
   }
@@ -314,7 +298,7 @@ export class NodeProcess {
     }
     const hasNames = this.options.config.nodes.some(({ peer }) => isHostName(parseAddress(peer)?.host ?? ""));
     // Name look-ups and disk syncs share libuv's pool: four look-ups that hang would stop the disk.
-    if (hasNames && Number(process.env["UV_THREADPOOL_SIZE"] ?? 4) < 16) {
+    if (hasNames && this.world.threadPoolSize < 16) {
       this.logger.warn(
         {},
         "peers have host names: set UV_THREADPOOL_SIZE=16, so that a slow name server can't delay the disk",

@@ -1,12 +1,22 @@
 /** Parts of a node that the simulator runs as they are, in a world of its own. No public surface: they change without notice. */
+export type { ClientListenerOptions } from "./client-listener.js";
 export { ClientSocket } from "./client-socket.js";
 export type { ClientSocketOptions, ClientSocketOwner } from "./client-socket.js";
+export type { Ending } from "./endings.js";
 export { FlushQueue } from "./flush-queue.js";
 export type { Flushable } from "./flush-queue.js";
 export { configurationIn, durableFactsOf, firstBase } from "./formation.js";
+export type { Health, HttpOptions, HttpParts } from "./http.js";
+export { ListenError } from "./listening.js";
+export type * from "./metrics.js";
 export { createPeerLinks } from "./peer-links.js";
 export type * from "./peer-links.js";
+export { LeaseKeeper } from "./lease-keeper.js";
+export type { LeaseKeeperHost, LeaseSource } from "./lease-keeper.js";
 export { nodeHostOptionsFor } from "./node-options.js";
+export { NodeProcess } from "./node-process.js";
+export type { NodeProcessOptions } from "./node-process.js";
+export type { NodeListener, NodeListenerParts, NodeWorld } from "./node-world.js";
 export { laneFor, lanes } from "./peer-lanes.js";
 export type { Lane } from "./peer-lanes.js";
 export { PeerMemory } from "./peer-memory.js";

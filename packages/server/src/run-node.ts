@@ -5,6 +5,7 @@ import type { ExitName } from "./exit-codes.js";
 import type { Config } from "./config.js";
 import { createLogger } from "./logger.js";
 import { NodeProcess } from "./node-process.js";
+import { createNodeWorld } from "./node-world.js";
 import type { Ending } from "./endings.js";
 import type { Logger } from "./ports.js";
 
@@ -39,7 +40,7 @@ export async function runNode(options: RunNodeOptions): Promise<number> {
   };
   const problem = argumentProblem(options);
   if (problem !== null) return say("usage", problem);
-  const node = new NodeProcess({ ...options, version: await readVersion() }, logger);
+  const node = new NodeProcess({ ...options, version: await readVersion() }, logger, createNodeWorld(logger));
   const undo = options.signals ? handleSignals(node, logger, say) : () => undefined;
   options.stop?.addEventListener("abort", () => node.end({ exit: "ok", sentence: null }), { once: true });
   if (options.stop?.aborted === true) node.end({ exit: "ok", sentence: null });

@@ -28,7 +28,7 @@ const closeGraceMs = 500;
  * An open websocket. Sends are gated on OPEN (a send while connecting throws, after a close it vanishes without a word), always with
  * a callback; errors are heard from the first tick on; a close that hangs is cut short.
  */
-export class GuardedSocket implements FrameSocket {
+class GuardedSocket implements FrameSocket {
   private readonly socket: WebSocket;
   private readonly raw: Socket;
   private readonly clock: Clock;
