@@ -1,0 +1,12 @@
+export { CallBook } from "./call-book.js";
+export type { OpenCall } from "./call-book.js";
+export { ClientTap } from "./client-tap.js";
+export { Counts } from "./counts.js";
+export { Resource } from "./resource.js";
+export type { GuardedOperation, ResourceOptions } from "./resource.js";
+export { SimulatedClient } from "./simulated-client.js";
+export type { RunningClient, SimulatedClientOptions, SimulatedClientParts } from "./simulated-client.js";
+export { CallNumbers } from "./sink.js";
+export type { HistorySink, UntimedEvent } from "./sink.js";
+export { drawWorkload, wholeWorkload } from "./workload.js";
+export type { Workload } from "./workload.js";
