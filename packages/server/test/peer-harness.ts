@@ -53,8 +53,13 @@ export function realLinkParts(logger: Logger): PeerLinksParts {
   return { clock, random: realRandom, logger, transport: createWsTransport({ clock, logger }), drawName };
 }
 
+/** Over real sockets. */
 export function recordedLinks(setup: LinkSetup): RecordedLinks {
   const logger = memoryLogger();
+  return recordLinks(setup, realLinkParts(logger), logger.lines);
+}
+
+export function recordLinks(setup: LinkSetup, parts: PeerLinksParts, log: LogLine[]): RecordedLinks {
   const options: PeerLinksOptions = {
     self: {
       id: setup.id,
@@ -74,9 +79,9 @@ export function recordedLinks(setup: LinkSetup): RecordedLinks {
     resets: [] as NodeId[],
     refusals: [] as { refusal: PeerRefusal; isPeerFormed: boolean }[],
     formed: [] as { from: NodeId; frame: FormedFrame }[],
-    log: logger.lines,
+    log,
   };
-  const links = createPeerLinks(options, realLinkParts(logger), {
+  const links = createPeerLinks(options, parts, {
     onMessages: (from, messages) => {
       for (const message of messages) recorded.received.push({ from, message });
     },
