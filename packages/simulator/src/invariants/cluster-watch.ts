@@ -72,7 +72,11 @@ export class ClusterWatch {
       this.#attempt(() => this.#states.onApplied(id, machine, index, effects));
     });
     node.life = new Life(probe, clock);
-    this.#attempt(() => node.promises.checkAtStart(disk));
+    node.persistedIndex = probe.raft.persistedIndex;
+    this.#attempt(() => {
+      node.promises.checkAtStart(disk);
+      this.#commits.checkKept(id);
+    });
   }
 
   /** The process is gone. */
@@ -82,7 +86,8 @@ export class ClusterWatch {
 
   /** The disk of this node has lied: what it had acknowledged counts no more as its promise. To be told before its next start. */
   forgive(id: NodeId): void {
-    this.#nodeFor(id).promises.forgive();
+    const node = this.#nodeFor(id);
+    node.promises.forgive(node.persistedIndex);
   }
 
   /** A raft message leaves the node: told when it is handed to the links. What it finds is thrown by the next afterEvent. */
@@ -101,7 +106,7 @@ export class ClusterWatch {
     if (life !== null) life.heardMs.set(from, life.clock.monotonicMs());
   }
 
-  /** After an event of this node's process: checks what has changed. Throws InvariantError. */
+  /** After an event of this node's process: checks what has changed. Throws InvariantError. To be called after what the event has resolved has run, too. */
   afterEvent(id: NodeId): void {
     this.#throwFound();
     const node = this.#nodes.get(id);
@@ -145,11 +150,13 @@ export class ClusterWatch {
     const { raft } = life.probe;
     node.promises.checkDurable(disk);
     if (raft.persistedIndex === life.persistedIndex) return;
-    demand(
-      disk.last.index >= raft.persistedIndex || node.promises.forgivenIndex >= raft.persistedIndex,
-      "durable-promises",
-      () => `${node.id} takes its log for durable up to ${raft.persistedIndex}, its disk ends at ${disk.last.index}`,
-    );
+    const { persistedIndex } = raft;
+    node.persistedIndex = persistedIndex;
+    const [stored, own] = [disk.chainAt(persistedIndex), raft.chainAt(persistedIndex)];
+    const isStored = disk.last.index >= persistedIndex && (stored === null || own === null || stored === own);
+    demand(isStored || node.promises.forgivenIndex >= persistedIndex, "durable-promises", () => {
+      return `${node.id} takes its log for durable up to ${persistedIndex}, its disk ends at ${disk.last.index} or differs`;
+    });
   }
 
   /** What is acknowledged to a leader are that leader's entries. */
@@ -160,10 +167,16 @@ export class ClusterWatch {
     disk: DurableView,
   ): void {
     if (disk.hardState.term > term) return;
+    const stored = disk.chainAt(matchIndex);
+    const known = this.#ghost.chainFor(matchIndex, disk.termAt(matchIndex) ?? 0);
+    demand(stored === null || known === null || stored === known, "log-matching", () => {
+      return `the disk of ${node.id} has another entry ${matchIndex} than others of its term have`;
+    });
     const leader = this.#nodes.get(to)?.life?.probe.raft ?? null;
     if (leader === null || leader.role !== "leader" || leader.term !== term) return;
-    const [own, its] = [disk.chainAt(matchIndex), leader.chainAt(matchIndex)];
-    demand(matchIndex <= leader.lastIndex && (own === null || its === null || own === its), "durable-promises", () => {
+    const its = leader.chainAt(matchIndex);
+    const isIts = stored === null || its === null || stored === its;
+    demand(matchIndex <= leader.lastIndex && isIts, "durable-promises", () => {
       return `${node.id} acknowledges entry ${matchIndex} to ${to} in term ${term}, which has another or none`;
     });
   }

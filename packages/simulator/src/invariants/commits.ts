@@ -15,6 +15,8 @@ export class Commits {
   readonly #ghost: GhostLog;
   readonly #leadership: Leadership;
   readonly #listener: CommitListener;
+  /** In force when the newest entry was committed. */
+  #configuration: Configuration | null = null;
 
   constructor(
     nodes: ReadonlyMap<NodeId, WatchedNode>,
@@ -44,6 +46,18 @@ export class Commits {
       });
     }
     if (raft.commitIndex > ghost.commitPoint) this.#onNews(node, life);
+  }
+
+  /** What is committed stays on a quorum's disks, whoever crashes: asked when a node starts on what its disk has kept. */
+  checkKept(id: NodeId): void {
+    const { commitPoint } = this.#ghost;
+    if (this.#configuration === null) return;
+    const isKept = this.#isHeldByQuorum(this.#configuration, commitPoint, this.#ghost.committedChain(commitPoint));
+    demand(
+      isKept,
+      "commit-quorum",
+      () => `${id} starts, and no quorum of disks holds the committed entry ${commitPoint}`,
+    );
   }
 
   /** matchIndex never falls while a leader leads, and its peers' disks hold what it says. */
@@ -92,6 +106,7 @@ export class Commits {
     const before = life.status?.configuration ?? raft.configuration;
     const isHeld = [raft.configuration, before].some((each) => this.#isHeldByQuorum(each, commitIndex, chain));
     demand(isHeld, "commit-quorum", () => `${node.id} commits up to ${commitIndex}, no quorum of disks holds that`);
+    this.#configuration = raft.configuration;
     while (ghost.commitPoint < commitIndex) {
       const entry = raft.entryAt((ghost.commitPoint + 1) as Index);
       demand(entry !== null, "commit-agreement", () => {

@@ -24,10 +24,6 @@ export class Leadership {
     return sets;
   }
 
-  leaderOf(term: number): NodeId | null {
-    return this.#leaders.get(term) ?? null;
-  }
-
   onLeader(node: WatchedNode, life: Life, ghost: GhostLog): void {
     const { raft } = life.probe;
     const other = this.#leaders.get(raft.term);

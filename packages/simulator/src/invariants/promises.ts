@@ -29,9 +29,9 @@ export class Promises {
     return this.#forgivenIndex;
   }
 
-  /** The disk has lied: nothing that it said before binds any more. */
-  forgive(): void {
-    this.#forgivenIndex = Math.max(this.#forgivenIndex, this.#acknowledged?.index ?? 0);
+  /** The disk has lied: nothing that it said before binds any more. `persistedIndex`: the log counted as durable up to there. */
+  forgive(persistedIndex: number): void {
+    this.#forgivenIndex = Math.max(this.#forgivenIndex, persistedIndex, this.#acknowledged?.index ?? 0);
     this.#votes.clear();
     this.#durable = null;
     this.#acknowledged = null;

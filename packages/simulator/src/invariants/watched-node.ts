@@ -109,6 +109,8 @@ export class WatchedNode {
   /** Of its last life; what is durable outlives the process. */
   disk: DurableView | null = null;
   life: Life | null = null;
+  /** Its log counted as durable up to here when it was last looked at, in this life or the last. */
+  persistedIndex = 0;
 
   constructor(id: NodeId) {
     this.id = id;
