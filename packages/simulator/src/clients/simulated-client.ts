@@ -48,13 +48,13 @@ export interface SimulatedClientParts {
   readonly scheduler: Scheduler;
   readonly transport: Transport;
   /** A stream of its own for the library and for each worker. */
-  streamFor(name: string): Random;
+  readonly streamFor: (name: string) => Random;
   readonly sink: HistorySink;
   readonly numbers: CallNumbers;
   readonly resource: Resource;
   readonly counts: Counts;
   /** The library, or this application, has done what it never may. */
-  onDefect(error: unknown): void;
+  readonly onDefect: (error: unknown) => void;
 }
 
 const reconnectMs = 200;
@@ -151,12 +151,11 @@ export class SimulatedClient implements RunningClient {
     if (this.#isDraining) application.drain();
     const names = Array.from({ length: workers }, (_, at) => `worker ${at}`);
     await Promise.all(names.map((name) => new Worker(application, streamFor(name)).run()));
-    // Nobody would end a lock that was left alone but its client's end.
     const { drainMs } = workload;
-    if (drainMs === null && application.held.size === 0) return;
+    if (drainMs === null) return;
     this.#stage = "closing";
     const close = application.begin({ kind: "close" });
-    await holdfast.close({ drainMs: drainMs === null || drainMs === Number.POSITIVE_INFINITY ? 0 : drainMs });
+    await holdfast.close({ drainMs });
     application.end(close, { kind: "closed" });
   }
 

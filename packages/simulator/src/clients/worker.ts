@@ -21,6 +21,7 @@ interface Asked {
 export class Worker {
   readonly #application: Application;
   readonly #random: Random;
+  readonly #leftAlone: Promise<void>[] = [];
 
   constructor(application: Application, random: Random) {
     this.#application = application;
@@ -33,6 +34,7 @@ export class Worker {
       await this.#act(pickAction(this.#random, workload.weights));
       await this.#application.sleep(this.#random.logUniform(0.5, workload.pauseMsMax));
     }
+    await Promise.all(this.#leftAlone);
   }
 
   #act(action: Action): Promise<void> {
@@ -113,8 +115,17 @@ export class Worker {
     const holding = new Holding(this.#application, this.#random, held, isManual);
     await holding.work();
     if (!this.#random.chance(workload.chances.leftAlone)) return holding.release();
-    // Only the client's end, or a maxHold, ends it.
     counts.add("left alone");
+    const release = this.#releaseLate(holding, held);
+    // Awaited at the end; until then a failure waits too.
+    release.catch(() => undefined);
+    this.#leftAlone.push(release);
+  }
+
+  /** Beside its next work. */
+  async #releaseLate(holding: Holding, held: HeldLock): Promise<void> {
+    await this.#application.sleep(this.#random.logUniform(1, 2 * this.#application.parts.workload.ttlMs), held);
+    await holding.release();
   }
 
   /** The library calls the body, and releases when that is through. */

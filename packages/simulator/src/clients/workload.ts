@@ -4,7 +4,7 @@
  */
 import type { Random } from "../random.js";
 
-export const actions = [
+const actions = [
   "acquire",
   "acquireForever",
   "acquireAborted",
@@ -42,7 +42,7 @@ const usualWeights: Readonly<Record<Action, number>> = {
 };
 
 /** How an acquire differs from the plainest one: the chance of each. */
-export const traits = [
+const traits = [
   "several",
   "shared",
   "manual",
