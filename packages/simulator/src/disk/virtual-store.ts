@@ -71,8 +71,8 @@ export class VirtualStore implements Store {
       if (isEmpty(write)) return Promise.resolve();
       completed = this.disk.check(write);
     } catch (error) {
-      this.disk.onBroken(error);
       this.fail(new StorageError("io", `a write to the database failed: ${String(error)}`, error));
+      this.disk.onBroken(error);
       return Promise.reject(this.failure);
     }
     let settle: Flight["settle"] = () => undefined;
