@@ -1,0 +1,16 @@
+/** Private parts of a node host that the simulator looks at: what NodeHost's sources say of them. */
+import type { LockMachine } from "@holdfast/lock";
+import type { Message, Raft } from "@holdfast/raft";
+import type { NodeHost } from "@holdfast/server";
+
+export interface ProbedHost {
+  readonly raft: Raft;
+  readonly applier: { readonly machine: LockMachine; readonly lastApplied: number };
+  readonly parts: { readonly links: { send(to: string, messages: readonly Message[]): void } };
+  readonly isServing: boolean;
+  beginTransfer(to: string | null, withinMs: number, onEnded: () => void): void;
+}
+
+export function probed(host: NodeHost): ProbedHost {
+  return host as unknown as ProbedHost;
+}

@@ -1,0 +1,250 @@
+/**
+ * One node of the cluster over all its lives: the real NodeProcess in a virtual world. A life ends when its process is killed (what it still
+ * does then reaches nobody) or when the node ends by itself; the next one starts with what the directory holds.
+ */
+import type { Config, NodeHost } from "@holdfast/server";
+import { NodeProcess } from "@holdfast/server/parts";
+import type { Ending, NodeWorld } from "@holdfast/server/parts";
+import { VirtualDisk } from "../disk/virtual-disk.js";
+import type { Rot } from "../disk/rot.js";
+import { createPeerTransport } from "../network/index.js";
+import type { Network } from "../network/index.js";
+import { SimulatedProcess } from "../process.js";
+import type { Random } from "../random.js";
+import type { Recorder } from "../recorder.js";
+import type { Scheduler } from "../scheduler.js";
+import { NodeDirectory } from "./directory.js";
+import type { CrashPoint } from "./directory.js";
+import { probed } from "./host-access.js";
+import { HostTap } from "./host-tap.js";
+import { SimulatedListener } from "./simulated-listener.js";
+import { silentMetrics } from "./silent-metrics.js";
+import { tellingLogger } from "./telling-logger.js";
+
+/** A supervisor starts a node again that has ended by itself, after this time. */
+const restartMs = 300;
+
+export interface NodeParts {
+  readonly scheduler: Scheduler;
+  readonly network: Network;
+  readonly recorder: Recorder;
+  readonly config: Config;
+  readonly firstIndex: number;
+  /** Streams of this node's own. */
+  readonly random: Random;
+  /** The cluster watches each event. */
+  readonly events: NodeEvents;
+}
+
+export interface NodeEvents {
+  onHost(node: SimulatedNode, host: NodeHost): void;
+  afterEvent(node: SimulatedNode): void;
+  /** Its life is over. `ending`: null when it was killed. */
+  onDown(node: SimulatedNode, ending: Ending | null): void;
+  onUp(node: SimulatedNode): void;
+}
+
+interface Life {
+  readonly process: SimulatedProcess;
+  readonly node: NodeProcess;
+  host: NodeHost | null;
+  tap: HostTap | null;
+}
+
+export class SimulatedNode {
+  readonly id: string;
+  readonly directory: NodeDirectory;
+  /** The others or its own disk refuse it for ever. */
+  refusedFor: string | null = null;
+  readonly #parts: NodeParts;
+  #life: Life | null = null;
+  #rate = 1;
+  #machineBoot = 1;
+  #armed: { readonly point: CrashPoint; left: number; readonly crash: () => void } | null = null;
+
+  constructor(id: string, parts: NodeParts) {
+    this.id = id;
+    this.#parts = parts;
+    this.directory = new NodeDirectory(new VirtualDisk(parts.random));
+  }
+
+  get disk(): VirtualDisk {
+    return this.directory.disk;
+  }
+
+  get isRunning(): boolean {
+    return this.#life !== null;
+  }
+
+  get process(): SimulatedProcess | null {
+    return this.#life?.process ?? null;
+  }
+
+  get host(): NodeHost | null {
+    return this.#life?.host ?? null;
+  }
+
+  get rate(): number {
+    return this.#rate;
+  }
+
+  /** Does nothing when it runs, or when its directory is refused for ever. */
+  start(): void {
+    if (this.#life !== null || this.refusedFor !== null) return;
+    const { scheduler, network, random, config, firstIndex, events } = this.#parts;
+    const process = new SimulatedProcess(
+      { id: this.id, rate: this.#rate },
+      { scheduler, random, onEvent: () => this.#afterEvent(process) },
+    );
+    network.place(this.id).turnOn();
+    const logger = tellingLogger(this.id, (text, facts) => this.#onLog(process, text, facts));
+    const node: NodeProcess = new NodeProcess(
+      {
+        config,
+        nodeId: this.id,
+        dataDirectory: this.id,
+        version: "0",
+        ...(firstIndex > 1 && !this.directory.isFormed ? { bootstrap: { firstIndex } } : {}),
+      },
+      logger,
+      this.#worldFor(process),
+    );
+    const life: Life = { process, node, host: null, tap: null };
+    this.#life = life;
+    events.onUp(this);
+    void node.run().then((ending) => this.#onEnded(life, ending));
+  }
+
+  /** SIGKILL, or the loss of its machine's power: then nobody hears of it, and what was not synced is gone. */
+  crash(kind: "process" | "machine"): void {
+    const life = this.#life;
+    if (life === null) return;
+    this.#end(life, kind);
+    this.#parts.events.onDown(this, null);
+  }
+
+  /** SIGTERM. */
+  stopInOrder(): void {
+    this.#life?.node.end({ exit: "ok", sentence: null });
+  }
+
+  /** As an operator's command would. */
+  transfer(to: string | null): void {
+    const life = this.#life;
+    if (life === null || life.host === null) return;
+    const { host } = life;
+    life.process.deliver(() => probed(host).beginTransfer(to, 1_000, () => undefined));
+  }
+
+  setRate(rate: number): void {
+    this.#rate = rate;
+    this.#life?.process.setRate(rate);
+  }
+
+  /** Its directory goes bad, in a way that the next start finds. */
+  rot(random: Random): void {
+    if (!this.directory.isFormed) return;
+    this.disk.rot(random.pick<Rot>(["flip", "hole", "file", "chunk", "mark", "markFile", "identity"]));
+  }
+
+  /** It dies when it comes to this point for the `count`th time. */
+  armCrash(point: CrashPoint, count: number, crash: () => void): void {
+    this.#armed = { point, left: count, crash };
+  }
+
+  disarm(): void {
+    this.#armed = null;
+  }
+
+  #worldFor(process: SimulatedProcess): NodeWorld {
+    const { random, recorder, network } = this.#parts;
+    const hooks = { hit: (point: CrashPoint) => this.#hit(process, point) };
+    return {
+      clock: process,
+      random,
+      transport: createPeerTransport(network, this.id, process),
+      metrics: silentMetrics((effects) => {
+        const life = this.#lifeOf(process);
+        if (life === null) return;
+        life.tap?.noteEffects(effects);
+        hooks.hit("after an entry is applied");
+      }),
+      threadPoolSize: 16,
+      drawName: () => random.key(),
+      readMachineBootId: () => `machine ${this.#machineBoot}`,
+      openDirectory: (options) => this.directory.open(options, process, hooks),
+      createListener: (options, parts) =>
+        new SimulatedListener(options, parts, {
+          process,
+          network,
+          recorder,
+          host: () => this.#lifeOf(process)?.host ?? null,
+        }),
+      onHost: (host) => this.#onHost(process, host),
+    };
+  }
+
+  /** Null for the late words of a process that is dead. */
+  #lifeOf(process: SimulatedProcess): Life | null {
+    return this.#life?.process === process ? this.#life : null;
+  }
+
+  #onHost(process: SimulatedProcess, host: NodeHost): void {
+    const life = this.#lifeOf(process);
+    if (life === null) return;
+    life.host = host;
+    life.tap = new HostTap(this.id, host, this.#parts.recorder);
+    this.#parts.events.onHost(this, host);
+  }
+
+  #afterEvent(process: SimulatedProcess): void {
+    const life = this.#lifeOf(process);
+    if (life === null || life.host === null) return;
+    life.tap?.afterEvent();
+    this.#parts.events.afterEvent(this);
+  }
+
+  #onLog(process: SimulatedProcess, text: string, facts: object): void {
+    const life = this.#lifeOf(process);
+    if (life === null) return;
+    this.#parts.recorder.tell(this.id, text, facts);
+    life.tap?.noteLog(text, facts);
+  }
+
+  #hit(process: SimulatedProcess, point: CrashPoint): void {
+    const armed = this.#armed;
+    if (armed === null || armed.point !== point || this.#lifeOf(process) === null) return;
+    armed.left -= 1;
+    if (armed.left > 0) return;
+    this.#armed = null;
+    this.#parts.recorder.tell(this.id, `dies ${point}`);
+    armed.crash();
+  }
+
+  #onEnded(life: Life, ending: Ending): void {
+    if (this.#life !== life) return;
+    this.#end(life, "process");
+    if (isFinal(ending, this.directory)) this.refusedFor = ending.sentence ?? ending.exit;
+    this.#parts.events.onDown(this, ending);
+    if (ending.exit !== "ok") this.#parts.scheduler.after(restartMs, `restart ${this.id}`, () => this.start());
+  }
+
+  #end(life: Life, kind: "process" | "machine"): void {
+    life.tap?.onEnd();
+    this.#life = null;
+    life.process.kill();
+    this.#parts.network.place(this.id).onProcessKilled(life.process, kind);
+    if (!this.directory.isFormed) return;
+    if (kind === "process") this.disk.kill();
+    else {
+      this.#machineBoot += 1;
+      this.disk.powerLoss();
+    }
+  }
+}
+
+/** A supervisor would start it again and again in vain. */
+function isFinal(ending: Ending, directory: NodeDirectory): boolean {
+  if (directory.isQuarantined) return true;
+  return ["oldCopy", "wrongInstance", "wrongCluster", "unknownNode", "otherNode", "newerFormat"].includes(ending.exit);
+}

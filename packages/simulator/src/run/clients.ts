@@ -1,0 +1,113 @@
+/** The clients of a run: those that were there from the start, those that took a dead one's place, and what they share. */
+import { CallNumbers, drawWorkload, Resource, SimulatedClient } from "../clients/index.js";
+import type { OpenCall, RunningClient } from "../clients/index.js";
+import { createClientTransport } from "../network/index.js";
+import { SimulatedProcess } from "../process.js";
+import { streamOf } from "../random.js";
+import type { World } from "./world.js";
+
+export class Clients {
+  readonly #world: World;
+  readonly #numbers = new CallNumbers();
+  readonly #resource: Resource;
+  readonly #live = new Map<string, { readonly client: RunningClient; readonly process: SimulatedProcess }>();
+  readonly #names: readonly string[];
+  #started = 0;
+  #isDraining = false;
+
+  constructor(world: World) {
+    this.#world = world;
+    const { electionTimeoutMs } = world.plan.timing;
+    this.#names = Array.from({ length: world.plan.locks }, (_, at) => `lock ${at + 1}`);
+    this.#resource = new Resource(
+      { wayMsMax: 2, lateChance: 0.03, lateMsMax: Math.max(2 * world.plan.ttlMs, 10 * electionTimeoutMs) },
+      {
+        scheduler: world.scheduler,
+        random: world.stream("resource"),
+        sink: world.recorder,
+        counts: world.counts,
+      },
+    );
+  }
+
+  get liveIds(): readonly string[] {
+    return [...this.#live.keys()];
+  }
+
+  get started(): number {
+    return this.#started;
+  }
+
+  process(id: string): SimulatedProcess | null {
+    return this.#live.get(id)?.process ?? null;
+  }
+
+  add(): string {
+    const { plan, scheduler, recorder, network, counts } = this.#world;
+    const { id, process } = this.#newProcess("c");
+    const random = streamOf(plan.seed, `client ${id}`);
+    const workload = drawWorkload(random, { names: this.#names, ttlMs: plan.ttlMs });
+    const client: RunningClient = new SimulatedClient(
+      { id, endpoints: this.#endpoints(), connectTimeoutMs: 10_000, workers: random.between(1, 4), workload },
+      {
+        process,
+        scheduler,
+        transport: createClientTransport(network, { place: id, process, tap: null }),
+        streamFor: (name) => streamOf(plan.seed, `client ${id} ${name}`),
+        sink: recorder,
+        numbers: this.#numbers,
+        resource: this.#resource,
+        counts,
+        onDefect: (error) => this.#world.fail(error),
+      },
+    );
+    this.#live.set(id, { client, process });
+    client.start();
+    if (this.#isDraining) client.beginDrain();
+    return id;
+  }
+
+  kill(id: string): void {
+    const live = this.#live.get(id);
+    if (live === undefined) return;
+    this.#live.delete(id);
+    live.client.kill();
+    this.#world.network.place(id).onProcessKilled(live.process, "process");
+  }
+
+  drain(id: string): void {
+    this.#live.get(id)?.client.beginDrain();
+  }
+
+  drainAll(): void {
+    this.#isDraining = true;
+    for (const { client } of this.#live.values()) client.beginDrain();
+  }
+
+  get areIdle(): boolean {
+    for (const { client } of this.#live.values()) if (!client.isIdle) return false;
+    return true;
+  }
+
+  openCalls(): readonly OpenCall[] {
+    return [...this.#live.values()].flatMap(({ client }) => client.openCalls());
+  }
+
+  describe(): string[] {
+    return [...this.#live.values()].map(({ client }) => client.describe());
+  }
+
+  #endpoints(): string[] {
+    return this.#world.nodes.map(({ id }) => `${id}:7101`);
+  }
+
+  #newProcess(prefix: string): { id: string; process: SimulatedProcess } {
+    const { plan, scheduler, recorder } = this.#world;
+    this.#started += 1;
+    const id = `${prefix}${this.#started}`;
+    const random = streamOf(plan.seed, `process ${id}`);
+    const rate = 1 + (2 * random.fraction() - 1) * plan.world.driftMax;
+    recorder.emit({ kind: "clockRate", process: id, rate });
+    return { id, process: new SimulatedProcess({ id, rate }, { scheduler, random, onEvent: () => undefined }) };
+  }
+}

@@ -1,0 +1,178 @@
+/** The kinds of faults (faults.md, section 1), as data: whom they hit, when, for how long, how hard. run/faults.ts carries them out. */
+import type { Random } from "../random.js";
+
+export type ClientFaultKind =
+  | "killClient"
+  | "pauseClient"
+  | "suspendClient"
+  | "driftClient"
+  | "cutClient"
+  | "cutClientOneWay"
+  | "slowClient"
+  | "burst";
+
+export type FaultKind =
+  | ClientFaultKind
+  | "isolate"
+  | "deafen"
+  | "silence"
+  | "cutLink"
+  | "cutOneWay"
+  | "split"
+  | "bridge"
+  | "chain"
+  | "cutAll"
+  | "flap"
+  | "swizzle"
+  | "delay"
+  | "loss"
+  | "throttle"
+  | "reset"
+  | "kill"
+  | "killAll"
+  | "powerLoss"
+  | "powerLossAll"
+  | "crashPoint"
+  | "crashLoop"
+  | "pause"
+  | "pauseAll"
+  | "stall"
+  | "stopInOrder"
+  | "rollingRestart"
+  | "transfer"
+  | "slowDisk"
+  | "stalledDisk"
+  | "failedWrite"
+  | "fullDisk"
+  | "rot"
+  | "lyingDisk"
+  | "oldCopy"
+  | "drift"
+  | "runaway"
+  | "wallJump"
+  | "suspendNode";
+
+/** `index` picks among those that fit. */
+export interface Target {
+  readonly who: "leader" | "follower" | "any";
+  readonly index: number;
+}
+
+export interface PlannedFault {
+  readonly atMs: number;
+  readonly lastsMs: number;
+  readonly kind: FaultKind;
+  readonly target: Target;
+  readonly other: Target;
+  /** From 0 to 1: how hard. */
+  readonly size: number;
+}
+
+interface KindFacts {
+  readonly family: "network" | "process" | "disk" | "clock" | "client" | "directory";
+  /** Nodes that it takes at least. */
+  readonly nodesMin?: number;
+}
+
+export const faultKinds: Readonly<Record<FaultKind, KindFacts>> = {
+  // The network between nodes.
+  isolate: { family: "network" },
+  deafen: { family: "network", nodesMin: 3 },
+  silence: { family: "network", nodesMin: 3 },
+  cutLink: { family: "network", nodesMin: 3 },
+  cutOneWay: { family: "network", nodesMin: 3 },
+  split: { family: "network", nodesMin: 3 },
+  bridge: { family: "network", nodesMin: 3 },
+  chain: { family: "network", nodesMin: 3 },
+  cutAll: { family: "network", nodesMin: 3 },
+  flap: { family: "network", nodesMin: 3 },
+  swizzle: { family: "network", nodesMin: 3 },
+  delay: { family: "network", nodesMin: 3 },
+  loss: { family: "network", nodesMin: 3 },
+  throttle: { family: "network", nodesMin: 3 },
+  reset: { family: "network", nodesMin: 3 },
+  // Node processes and their machines.
+  kill: { family: "process" },
+  killAll: { family: "process" },
+  powerLoss: { family: "process" },
+  powerLossAll: { family: "process" },
+  crashPoint: { family: "process" },
+  crashLoop: { family: "process" },
+  pause: { family: "process" },
+  pauseAll: { family: "process" },
+  stall: { family: "process" },
+  stopInOrder: { family: "process" },
+  rollingRestart: { family: "process", nodesMin: 3 },
+  transfer: { family: "process", nodesMin: 3 },
+  // Disks.
+  slowDisk: { family: "disk" },
+  stalledDisk: { family: "disk" },
+  failedWrite: { family: "disk" },
+  fullDisk: { family: "disk" },
+  rot: { family: "disk", nodesMin: 3 },
+  // Directories that hold less than they promised. Peers find them out when they hear them, so nothing else may keep them apart.
+  lyingDisk: { family: "directory", nodesMin: 3 },
+  oldCopy: { family: "directory", nodesMin: 3 },
+  // Clocks.
+  drift: { family: "clock" },
+  runaway: { family: "clock" },
+  wallJump: { family: "clock" },
+  suspendNode: { family: "clock" },
+  // Clients.
+  killClient: { family: "client" },
+  pauseClient: { family: "client" },
+  suspendClient: { family: "client" },
+  driftClient: { family: "client" },
+  cutClient: { family: "client" },
+  cutClientOneWay: { family: "client" },
+  slowClient: { family: "client" },
+  burst: { family: "client" },
+};
+
+export const faultNames: readonly FaultKind[] = Object.keys(faultKinds) as FaultKind[];
+
+interface FaultRoom {
+  readonly nodes: number;
+  readonly faultyMs: number;
+  readonly ttlMs: number;
+  readonly timing: { readonly electionTimeoutMs: number };
+}
+
+export function drawFaults(random: Random, room: FaultRoom): PlannedFault[] {
+  const kinds = drawKinds(random, room);
+  const { electionTimeoutMs } = room.timing;
+  const meanGapMs = random.logUniform(0.7 * electionTimeoutMs, 8 * electionTimeoutMs);
+  const longestMs = random.logUniform(electionTimeoutMs, 2 * room.ttlMs);
+  const faults: PlannedFault[] = [];
+  for (let atMs = 4 * electionTimeoutMs; ; ) {
+    atMs += 2 * meanGapMs * random.fraction();
+    if (atMs >= room.faultyMs) return faults;
+    faults.push({
+      atMs: Math.round(atMs),
+      lastsMs: Math.round(random.logUniform(electionTimeoutMs / 20, longestMs)),
+      kind: random.pick(kinds),
+      target: drawTarget(random),
+      other: drawTarget(random),
+      size: random.fraction(),
+    });
+  }
+}
+
+function drawKinds(random: Random, { nodes }: FaultRoom): readonly FaultKind[] {
+  const fitting = faultNames.filter((name) => (faultKinds[name].nodesMin ?? 1) <= nodes);
+  const family = (name: FaultKind): string => faultKinds[name].family;
+  if (nodes > 1 && random.chance(0.06)) {
+    const quiet = fitting.filter((name) => family(name) === "client" || name === "slowDisk" || name === "wallJump");
+    return [random.pick(["lyingDisk", "oldCopy"] as const), ...random.shuffle(quiet).slice(0, 2)];
+  }
+  const able = fitting.filter((name) => family(name) !== "directory");
+  // Rare ones would end most runs early, or take the promises away that are judged.
+  const usual = able.filter((name) => (name !== "runaway" && name !== "rot") || random.chance(0.15));
+  const share = random.pick([0.1, 0.25, 0.5]);
+  const drawn = usual.filter(() => random.chance(share));
+  return drawn.length === 0 ? [random.pick(usual)] : drawn;
+}
+
+function drawTarget(random: Random): Target {
+  return { who: random.pick(["leader", "leader", "follower", "any"] as const), index: random.integer(1_000) };
+}

@@ -1,0 +1,87 @@
+/** The second half of a run: from the healing on everything has a bound (invariant 22), and in the end all is at rest (invariant 24). */
+import { probed } from "../node/host-access.js";
+import type { SimulatedNode } from "../node/simulated-node.js";
+import { StuckError } from "./stuck-error.js";
+import type { World } from "./world.js";
+
+/** How long things took from the healing on, in virtual milliseconds; null: it didn't come to that. */
+export interface Times {
+  leaderMs: number | null;
+  callsMs: number | null;
+  sessionsMs: number | null;
+}
+
+/** Peers and clients find one another again: redials, back-offs, greetings. */
+const reconnectMs = 2_500;
+
+/** A leader that serves soon, and every call ends: what is held is given back, so every waiter is granted. */
+export async function expectProgress(world: World, core: readonly SimulatedNode[], times: Times): Promise<void> {
+  const { electionTimeoutMs } = world.plan.timing;
+  const healedMs = world.nowMs;
+  world.clients.drainAll();
+  const leaderLimitMs = 10 * electionTimeoutMs + reconnectMs;
+  await world.run(leaderLimitMs, () => servingLeader(core) !== null);
+  if (servingLeader(core) === null) throw new StuckError("no-leader", `no leader serves ${leaderLimitMs} ms after the healing`);
+  times.leaderMs = world.nowMs - healedMs;
+  // Locks of the dead stand in the way for 2 TTL + 3 election timeouts; clients that were far back off.
+  const ttlMs = world.longestTtlMs;
+  const callsLimitMs = 2 * ttlMs + 13 * electionTimeoutMs + 4 * reconnectMs;
+  await world.run(callsLimitMs, () => world.clients.areIdle);
+  if (!world.clients.areIdle) {
+    const open = world.clients.openCalls().map(({ description, ageMs }) => `${description} for ${ageMs.toFixed(0)} ms`);
+    throw new StuckError("open-calls", `${callsLimitMs} ms after the healing calls are open: ${open.join("; ")}\n${world.clients.describe().join("\n")}`);
+  }
+  times.callsMs = world.nowMs - healedMs;
+}
+
+/** Everybody is gone: all sessions end, nothing is left, the core is equal, and nobody campaigns any more. */
+export async function expectRest(world: World, core: readonly SimulatedNode[], times: Times): Promise<void> {
+  const { electionTimeoutMs } = world.plan.timing;
+  const goneMs = world.nowMs;
+  for (const client of world.clientIds()) world.clients.kill(client);
+  const limitMs = 2 * world.longestTtlMs + 3 * electionTimeoutMs + reconnectMs;
+  await world.run(limitMs, () => isEmpty(core));
+  if (!isEmpty(core)) throw new StuckError("session-stays", `${limitMs} ms after the last client's end the state is not empty`);
+  times.sessionsMs = world.nowMs - goneMs;
+  await world.run(5 * electionTimeoutMs + reconnectMs, () => areEqual(core));
+  if (!areEqual(core)) throw new StuckError("no-convergence", `the core differs: ${core.map(standOf).join("; ")}`);
+  const term = termOf(core);
+  await world.run(4 * electionTimeoutMs);
+  if (termOf(core) !== term) throw new StuckError("term-rises", `the term rose from ${term} to ${termOf(core)} at rest`);
+}
+
+/** A node of the core that leads, serves, and is followed by a majority of the core. */
+function servingLeader(core: readonly SimulatedNode[]): SimulatedNode | null {
+  for (const node of core) {
+    if (node.host === null) continue;
+    const { raft, isServing } = probed(node.host);
+    if (raft.role !== "leader" || !isServing) continue;
+    const followers = core.filter((each) => {
+      const other = each.host === null ? null : probed(each.host).raft;
+      return other !== null && other.term === raft.term && other.leader === node.id;
+    });
+    if (followers.length === core.length) return node;
+  }
+  return null;
+}
+
+function isEmpty(core: readonly SimulatedNode[]): boolean {
+  const leader = servingLeader(core);
+  if (leader === null || leader.host === null) return false;
+  const { machine } = probed(leader.host).applier;
+  return machine.sessionCount === 0 && machine.lockCount === 0;
+}
+
+function areEqual(core: readonly SimulatedNode[]): boolean {
+  return servingLeader(core) !== null && new Set(core.map(standOf)).size === 1;
+}
+
+function standOf({ host }: SimulatedNode): string {
+  if (host === null) return "down";
+  const { raft, applier } = probed(host);
+  return `${applier.lastApplied}/${raft.commitIndex}/${raft.lastIndex}`;
+}
+
+function termOf(core: readonly SimulatedNode[]): number {
+  return Math.max(...core.map(({ host }) => (host === null ? 0 : probed(host).raft.term)));
+}

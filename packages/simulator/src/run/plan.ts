@@ -1,0 +1,110 @@
+/**
+ * What one run will be, as plain data: drawn from a seed, or cut down by the shrinker. Faults name whom they hit by role, since who leads is
+ * not known before the run.
+ */
+import { streamOf } from "../random.js";
+import type { Random } from "../random.js";
+import { drawFaults } from "./fault-kinds.js";
+import type { PlannedFault } from "./fault-kinds.js";
+
+export interface Plan {
+  readonly seed: number;
+  readonly nodes: 1 | 3 | 5;
+  readonly firstIndex: number;
+  readonly timing: PlannedTiming;
+  readonly limits: PlannedLimits;
+  readonly world: PlannedWorld;
+  readonly clients: number;
+  readonly locks: number;
+  readonly ttlMs: number;
+  readonly faults: readonly PlannedFault[];
+  /** How long faults go on; then a healthy core must get on. */
+  readonly faultyMs: number;
+  /** Whether the others stay broken for ever, or are healed too. */
+  readonly healsAll: boolean;
+}
+
+export interface PlannedTiming {
+  readonly electionTimeoutMs: number;
+  readonly heartbeatMs: number;
+  readonly diskStallMs: number;
+}
+
+export interface PlannedLimits {
+  readonly uncommittedBytesMax: number;
+  readonly reservedBytesMax: number;
+  readonly appendsInFlightMax: number;
+  readonly appendBytesMax: number;
+  readonly appendEntriesMax: number;
+  readonly committedBytesPerOutputMax: number;
+  readonly trailingEntriesMax: number;
+  readonly snapshotEntries: number;
+  readonly sessionsMax: number;
+}
+
+export interface PlannedWorld {
+  /** One way, at most. */
+  readonly latencyMsMax: number;
+  readonly syncMsMax: number;
+  readonly readMsMax: number;
+  /** Clock rates lie within 1 - this and 1 + this. */
+  readonly driftMax: number;
+}
+
+/** Swarm testing: each seed has its own few kinds of faults and its own sizes; what all runs have in common finds less. */
+export function drawPlan(seed: number): Plan {
+  const random = streamOf(seed, "plan");
+  const nodes = random.pick([1, 3, 3, 3, 3, 5, 5] as const);
+  const timing = drawTiming(random);
+  const ttlMs = drawTtl(random, timing.electionTimeoutMs);
+  const faultyMs = Math.min(Math.max(30 * timing.electionTimeoutMs, 4 * ttlMs), 30_000);
+  return {
+    seed,
+    nodes,
+    firstIndex: random.chance(0.1) ? 1_000_000_000_001 : 1,
+    timing,
+    limits: drawLimits(random),
+    world: {
+      latencyMsMax: random.pick([0.5, 1, 5, timing.electionTimeoutMs / 20]),
+      syncMsMax: random.pick([1, 2, 5, timing.electionTimeoutMs / 10]),
+      readMsMax: random.pick([0.2, 3]),
+      driftMax: random.pick([0, 0.001, 0.0049]),
+    },
+    clients: random.between(1, 6),
+    locks: random.between(1, 5),
+    ttlMs,
+    faults: drawFaults(random, { nodes, faultyMs, ttlMs, timing }),
+    faultyMs,
+    healsAll: random.chance(0.5),
+  };
+}
+
+function drawTiming(random: Random): PlannedTiming {
+  const electionTimeoutMs = random.pick([150, 300, 500, 1_000]);
+  return {
+    electionTimeoutMs,
+    heartbeatMs: Math.round(electionTimeoutMs / random.pick([5, 5, 10])),
+    diskStallMs: random.pick([2, 4]) * electionTimeoutMs,
+  };
+}
+
+/** The least that the configuration allows, or at times 30 election timeouts, from where on promise 6 is judged. */
+function drawTtl(random: Random, electionTimeoutMs: number): number {
+  const leastMs = 3 * electionTimeoutMs + 500;
+  return Math.round(random.pick([leastMs, 1.5 * leastMs, 3 * leastMs, Math.max(leastMs, 30 * electionTimeoutMs)]));
+}
+
+function drawLimits(random: Random): PlannedLimits {
+  const isTight = random.chance(0.25);
+  return {
+    uncommittedBytesMax: isTight ? 1_500 : 1_000_000,
+    reservedBytesMax: isTight ? 4_000 : 100_000,
+    appendsInFlightMax: random.pick([1, 2, 8]),
+    appendBytesMax: random.pick([300, 4_096, 65_536]),
+    appendEntriesMax: random.pick([1, 4, 256]),
+    committedBytesPerOutputMax: random.pick([200, 65_536]),
+    trailingEntriesMax: random.pick([0, 5, 100]),
+    snapshotEntries: random.pick([10, 40, 200, 100_000]),
+    sessionsMax: random.chance(0.1) ? 4 : 10_000,
+  };
+}

@@ -1,0 +1,143 @@
+/** One run from its plan to its verdict: faults first, then a healthy core must get on, then everything ends and must be at rest. */
+import { check, historyVersion } from "@holdfast/checker";
+import type { History, Verdict } from "@holdfast/checker";
+import { probed } from "../node/host-access.js";
+import type { SimulatedNode } from "../node/simulated-node.js";
+import { InvariantError } from "../invariants/index.js";
+import { Faults } from "./active-faults.js";
+import { expectProgress, expectRest } from "./liveness.js";
+import type { Times } from "./liveness.js";
+import type { Plan } from "./plan.js";
+import { StuckError } from "./stuck-error.js";
+import { World } from "./world.js";
+
+export interface RunResult {
+  readonly seed: number;
+  readonly hash: string;
+  /** What was broken, one line each; none is good. */
+  readonly problems: readonly Problem[];
+  readonly virtualMs: number;
+  readonly events: number;
+  readonly counts: ReadonlyMap<string, number>;
+  readonly times: Times;
+  readonly verdict: Verdict | null;
+  readonly history: History;
+  /** For people; empty unless asked for. */
+  readonly lines: readonly { readonly atMs: number; readonly process: string; readonly text: string }[];
+}
+
+export interface Problem {
+  readonly rule: string;
+  readonly message: string;
+}
+
+export interface RunOptions {
+  readonly isShown?: boolean;
+  /** Steps of the linearizability search for each lock; 0: none. */
+  readonly stepsMax?: number;
+}
+
+export async function run(plan: Plan, options: RunOptions = {}): Promise<RunResult> {
+  const world = new World(plan, { isShown: options.isShown === true });
+  const times: Times = { leaderMs: null, callsMs: null, sessionsMs: null };
+  let error: unknown = null;
+  try {
+    await live(world, times);
+  } catch (thrown) {
+    error = thrown;
+  }
+  const history = historyOf(world);
+  const verdict = check(history, { stepsMax: options.stepsMax ?? 200_000 });
+  return {
+    seed: plan.seed,
+    hash: world.hash.digest(),
+    problems: problemsOf(error, verdict),
+    virtualMs: world.nowMs,
+    events: world.scheduler.ran,
+    counts: countsOf(world, verdict),
+    times,
+    verdict,
+    history,
+    lines: world.recorder.lines ?? [],
+  };
+}
+
+async function live(world: World, times: Times): Promise<void> {
+  const { plan } = world;
+  world.start();
+  const faults = new Faults(world);
+  faults.begin(plan.faults);
+  await world.run(plan.faultyMs);
+  const core = faults.endInCore();
+  // A suspend lasts as long as it does.
+  await world.run(4 * world.longestTtlMs, () => areAwake(world, core));
+  await expectProgress(world, core, times);
+  await expectRest(world, core, times);
+  tellFinal(world, core);
+}
+
+function areAwake(world: World, core: readonly SimulatedNode[]): boolean {
+  const ids = [...core.map(({ id }) => id), ...world.clientIds()];
+  return ids.every((id) => world.process(id)?.isPaused !== true);
+}
+
+function tellFinal(world: World, core: readonly SimulatedNode[]): void {
+  world.watch.assertConverged(core.map(({ id }) => id));
+  for (const { id, host } of core) {
+    if (host === null) continue;
+    const { raft, applier } = probed(host);
+    const { commitIndex, configuration } = raft;
+    const voters = configuration.voters.map((voter) => voter.id).join();
+    const stateHash = host.stateHash();
+    const { lastApplied } = applier;
+    world.recorder.emit({ kind: "final", node: id, commitIndex, lastApplied, stateHash, configuration: voters });
+  }
+}
+
+function historyOf(world: World): History {
+  const { plan, nodes, recorder } = world;
+  return {
+    version: historyVersion,
+    origin: `seed ${plan.seed}`,
+    nodes: nodes.map(({ id }) => id),
+    electionTimeoutMs: plan.timing.electionTimeoutMs,
+    firstIndex: plan.firstIndex,
+    events: recorder.events,
+  };
+}
+
+function problemsOf(error: unknown, verdict: Verdict): Problem[] {
+  const problems: Problem[] = [];
+  if (error !== null) {
+    const isNamed = error instanceof InvariantError || error instanceof StuckError;
+    const message = isNamed ? error.message : error instanceof Error ? (error.stack ?? error.message) : String(error);
+    problems.push({ rule: isNamed ? error.rule : "error", message });
+  }
+  for (const { rule, message } of verdict.violations) problems.push({ rule, message });
+  return problems;
+}
+
+function countsOf(world: World, verdict: Verdict): Map<string, number> {
+  const counts = new Map(world.counts.entries());
+  const add = (name: string, by: number): void => {
+    if (by > 0) counts.set(name, (counts.get(name) ?? 0) + by);
+  };
+  for (const [name, count] of Object.entries(world.network.counts)) add(`network: ${name}`, Number(count));
+  for (const { disk } of world.nodes) {
+    const { killsInFlight, failedWrites, rots, refusedOpens, ...plain } = disk.counts;
+    for (const [name, count] of Object.entries(plain)) add(`disk: ${name}`, count);
+    for (const [name, count] of Object.entries(refusedOpens)) add(`disk: refused ${name}`, count);
+    for (const [name, count] of Object.entries(rots)) add(`disk: rot of ${name}`, count);
+    add("disk: kill with a write in flight, kept", killsInFlight.kept);
+    add("disk: kill with a write in flight, dropped", killsInFlight.dropped);
+    for (const [name, fate] of Object.entries(failedWrites)) {
+      add(`disk: failed write (${name}), kept`, fate.kept);
+      add(`disk: failed write (${name}), dropped`, fate.dropped);
+    }
+  }
+  for (const [rule, count] of Object.entries(verdict.counts.judged)) add(`judged: ${rule}`, count);
+  for (const [rule, count] of Object.entries(verdict.counts.excluded)) add(`excluded: ${rule}`, count);
+  add("outcome unknown, happened", verdict.counts.unknowns.happened);
+  add("outcome unknown, never happened", verdict.counts.unknowns.never);
+  return counts;
+}

@@ -1,0 +1,331 @@
+/** One run's whole world: virtual time and network, nodes, clients, resources, the watch and the history. */
+import type { Message } from "@holdfast/raft";
+import type { Config, NodeHost } from "@holdfast/server";
+import type { Ending } from "@holdfast/server/parts";
+import { Counts } from "../clients/counts.js";
+import { ClusterWatch, InvariantError } from "../invariants/index.js";
+import { probed } from "../node/host-access.js";
+import { SimulatedNode } from "../node/simulated-node.js";
+import { Network, usualNetwork } from "../network/index.js";
+import type { SimulatedProcess } from "../process.js";
+import { streamOf } from "../random.js";
+import type { Random } from "../random.js";
+import { Recorder } from "../recorder.js";
+import { Scheduler } from "../scheduler.js";
+import { TraceHash } from "../trace-hash.js";
+import { Clients } from "./clients.js";
+import { configFor } from "./config.js";
+import type { Plan } from "./plan.js";
+import { QuorumClock } from "./quorum-clock.js";
+import type { Undo } from "./faults.js";
+
+/** A cut that is in force. */
+interface Cut {
+  readonly from: string;
+  readonly to: string;
+  readonly undo: Undo;
+}
+
+export class World {
+  readonly plan: Plan;
+  readonly hash: TraceHash = new TraceHash();
+  readonly scheduler: Scheduler;
+  readonly network: Network;
+  readonly recorder: Recorder;
+  readonly nodes: readonly SimulatedNode[];
+  readonly clients: Clients;
+  readonly watch: ClusterWatch;
+  readonly counts: Counts = new Counts();
+  areFaultsOver = false;
+  readonly #quorum: QuorumClock;
+  readonly #config: Config;
+  readonly #cuts = new Set<Cut>();
+  #impairments = 0;
+  /** A broken rule, found inside of a process's code, where nothing may be thrown. */
+  #failure: Error | null = null;
+
+  constructor(plan: Plan, options: { readonly isShown: boolean }) {
+    const { seed, firstIndex } = plan;
+    this.plan = plan;
+    this.scheduler = new Scheduler(streamOf(seed, "scheduler"), this.hash);
+    this.recorder = new Recorder(this.scheduler, { firstIndex, isShown: options.isShown });
+    const { latencyMsMax } = plan.world;
+    this.network = new Network(
+      { ...usualNetwork, latencyMsMin: latencyMsMax / 5, latencyMsMax },
+      { scheduler: this.scheduler, random: streamOf(seed, "network"), hash: this.hash },
+    );
+    this.#config = configFor(plan);
+    const ids = this.#config.nodes.map(({ id }) => id);
+    this.watch = new ClusterWatch({
+      voters: ids,
+      firstIndex,
+      electionTimeoutMs: plan.timing.electionTimeoutMs,
+      events: { onCommitted: () => undefined, onLeader: () => undefined, onDeposed: () => undefined },
+    });
+    this.nodes = ids.map((id) => this.#createNode(id));
+    this.clients = new Clients(this);
+    this.#quorum = new QuorumClock(this);
+  }
+
+  /** The first thing that broke a rule. */
+  get failure(): Error | null {
+    return this.#failure;
+  }
+
+  get nowMs(): number {
+    return this.scheduler.nowMs;
+  }
+
+  stream(name: string): Random {
+    return streamOf(this.plan.seed, name);
+  }
+
+  start(): void {
+    for (const node of this.nodes) {
+      const random = this.stream(`rate ${node.id}`);
+      node.setRate(1 + (2 * random.fraction() - 1) * this.plan.world.driftMax);
+      this.recorder.emit({ kind: "clockRate", process: node.id, rate: node.rate });
+      node.start();
+    }
+    for (let count = 0; count < this.plan.clients; count += 1) this.addClient();
+  }
+
+  /** Of those who believe to lead, the one of the latest term. */
+  leader(): SimulatedNode | null {
+    let leader: SimulatedNode | null = null;
+    let term = -1;
+    for (const node of this.nodes) {
+      const { host } = node;
+      if (host === null || node.process?.isPaused === true) continue;
+      const { raft } = probed(host);
+      if (raft.role !== "leader" || raft.term <= term) continue;
+      leader = node;
+      term = raft.term;
+    }
+    return leader;
+  }
+
+  node(id: string): SimulatedNode | null {
+    return this.nodes.find((node) => node.id === id) ?? null;
+  }
+
+  process(id: string): SimulatedProcess | null {
+    return this.node(id)?.process ?? this.clients.process(id);
+  }
+
+  fail(error: unknown): void {
+    this.#failure ??= error instanceof Error ? error : new Error(String(error));
+  }
+
+  /** Lets time pass, until a condition holds. Throws what broke a rule meanwhile. */
+  async run(ms: number, isDone: () => boolean = () => false): Promise<void> {
+    const untilMs = this.nowMs + ms;
+    await this.scheduler.run(untilMs, () => this.#failure !== null || isDone());
+    if (this.#failure !== null) throw this.#failure;
+  }
+
+  /** Of all sessions; locks may have sessions of their own. */
+  get longestTtlMs(): number {
+    return 2 * this.plan.ttlMs;
+  }
+
+  /** Nothing slows or loses what nodes say to one another. */
+  get isNetworkPlain(): boolean {
+    return this.#impairments === 0;
+  }
+
+  /** Delays, losses and narrow links; counted, so that it is known when there are none. */
+  impair(undo: Undo): Undo {
+    this.#impairments += 1;
+    let isOver = false;
+    return () => {
+      if (isOver) return;
+      isOver = true;
+      this.#impairments -= 1;
+      undo();
+    };
+  }
+
+  /** A step of a fault: not taken any more when faults are over. */
+  later(delayMs: number, run: () => void): void {
+    this.after(delayMs, () => {
+      if (!this.areFaultsOver) run();
+    });
+  }
+
+  /** Of the world itself, not of a process in it. */
+  after(delayMs: number, run: () => void): void {
+    this.scheduler.after(delayMs, "world", run);
+  }
+
+  // Nodes.
+
+  crash(node: SimulatedNode, kind: "process" | "machine"): void {
+    if (!node.isRunning) return;
+    this.recorder.tell(node.id, kind === "process" ? "is killed" : "loses power");
+    this.recorder.emit({ kind: "crashed", process: node.id });
+    const lostBefore = node.disk.counts.lostBatches;
+    node.crash(kind);
+    if (node.disk.counts.lostBatches > lostBefore) this.watch.forgive(node.id);
+    this.counts.add(kind === "process" ? "node killed" : "node lost power");
+  }
+
+  /** Whether a majority is left when this one never comes back. */
+  canLose(node: SimulatedNode): boolean {
+    const lost = this.nodes.filter((each) => each !== node && each.refusedFor !== null).length;
+    return node.refusedFor === null && lost + 1 < this.nodes.length / 2;
+  }
+
+  mendDisk(node: SimulatedNode): void {
+    const { syncMsMax, readMsMax } = this.plan.world;
+    const random = this.stream(`disk ${node.id} ${Math.round(this.nowMs)}`);
+    node.disk.syncMs = () => 0.2 + random.fraction() * syncMsMax;
+    node.disk.readMs = () => random.fraction() * readMsMax;
+  }
+
+  // Any process.
+
+  pause(id: string, ms: number): void {
+    const process = this.process(id);
+    if (process === null || process.isPaused) return;
+    this.recorder.emit({ kind: "paused", process: id });
+    process.pause(ms);
+    this.#tellWhenAwake(id, process, ms);
+  }
+
+  suspend(id: string, ms: number): void {
+    const process = this.process(id);
+    if (process === null || process.isPaused) return;
+    this.recorder.emit({ kind: "paused", process: id });
+    process.suspend(ms);
+    this.#tellWhenAwake(id, process, ms);
+  }
+
+  setRate(id: string, rate: number): void {
+    const node = this.node(id);
+    const process = this.process(id);
+    if (process?.isPaused === true) return;
+    if (node !== null) node.setRate(rate);
+    else process?.setRate(rate);
+    this.recorder.emit({ kind: "clockRate", process: id, rate });
+  }
+
+  #tellWhenAwake(id: string, process: SimulatedProcess, ms: number): void {
+    this.scheduler.after(ms, `awake ${id}`, () => {
+      if (process.isPaused) this.#tellWhenAwake(id, process, 10);
+      else this.recorder.emit({ kind: "resumed", process: id });
+    });
+  }
+
+  // The network.
+
+  /** All ways between two nodes. */
+  ways(): (readonly [string, string])[] {
+    const ids = this.nodes.map(({ id }) => id);
+    return ids.flatMap((a) => ids.filter((b) => b !== a).map((b) => [a, b] as const));
+  }
+
+  cut(from: string, to: string): Undo {
+    const cut: Cut = { from, to, undo: this.network.cut(from, to) };
+    this.#cuts.add(cut);
+    this.#quorum.note();
+    return () => {
+      if (!this.#cuts.delete(cut)) return;
+      cut.undo();
+      this.#quorum.note();
+    };
+  }
+
+  isCut(from: string, to: string): boolean {
+    for (const cut of this.#cuts) if (cut.from === from && cut.to === to) return true;
+    return false;
+  }
+
+  /** Whatever is cut is whole again. */
+  healNetwork(): void {
+    for (const cut of this.#cuts) cut.undo();
+    this.#cuts.clear();
+    this.#quorum.note();
+  }
+
+  // Clients.
+
+  clientIds(): readonly string[] {
+    return this.clients.liveIds;
+  }
+
+  addClient(): string {
+    return this.clients.add();
+  }
+
+  killClient(id: string): void {
+    this.recorder.emit({ kind: "crashed", process: id });
+    this.counts.add("client killed");
+    this.clients.kill(id);
+  }
+
+  drainClient(id: string): void {
+    this.clients.drain(id);
+  }
+
+  #createNode(id: string): SimulatedNode {
+    const node: SimulatedNode = new SimulatedNode(id, {
+      scheduler: this.scheduler,
+      network: this.network,
+      recorder: this.recorder,
+      config: this.#config,
+      firstIndex: this.plan.firstIndex,
+      random: this.stream(`node ${id}`),
+      events: {
+        onUp: () => this.#quorum.note(),
+        onHost: (up, host) => this.#onHost(up, host),
+        afterEvent: (up) => this.#guard(() => this.watch.afterEvent(up.id)),
+        onDown: (down, ending) => this.#onDown(down, ending),
+      },
+    });
+    node.disk.onBroken = (error) => this.fail(error);
+    this.mendDisk(node);
+    return node;
+  }
+
+  #onHost(node: SimulatedNode, host: NodeHost): void {
+    const { process, disk } = node;
+    if (process === null) return;
+    const view = {
+      get hardState() {
+        return disk.durable().hardState;
+      },
+      get last() {
+        return disk.durable().last;
+      },
+      termAt: (index: Parameters<ReturnType<typeof disk.durable>["termAt"]>[0]) => disk.durable().termAt(index),
+      chainAt: (index: Parameters<ReturnType<typeof disk.durable>["chainAt"]>[0]) => disk.durable().chainAt(index),
+    };
+    this.watch.onStarted(node.id, host, view, process);
+    const { links } = probed(host).parts;
+    const send = links.send.bind(links);
+    links.send = (to: string, messages: readonly Message[]): void => {
+      if (node.process === process) for (const message of messages) this.watch.onSent(node.id, to, message);
+      send(to, messages);
+    };
+  }
+
+  #onDown(node: SimulatedNode, ending: Ending | null): void {
+    this.watch.onStopped(node.id);
+    this.#quorum.note();
+    if (ending === null) return;
+    this.recorder.tell(node.id, `ends: ${ending.exit}${ending.sentence === null ? "" : `, ${ending.sentence}`}`);
+    this.recorder.emit({ kind: "crashed", process: node.id });
+    this.counts.add(`node ended: ${ending.exit}`);
+    if (ending.exit === "internal") this.fail(ending.error ?? new Error(ending.sentence ?? "internal"));
+    if (node.refusedFor !== null) this.counts.add("node refused for ever");
+  }
+
+  #guard(check: () => void): void {
+    try {
+      check();
+    } catch (error) {
+      this.fail(error instanceof InvariantError ? error : error);
+    }
+  }
+}
