@@ -108,6 +108,7 @@ export class Endpoint implements FrameSocket, Receiver {
   attach(events: EndEvents, beforeSend: (() => void) | null = null): this {
     if (this.#hasEvents) throw new Error("a socket can be taken over once");
     this.#hasEvents = true;
+    this.#bytesSeen = this.#bytesRead;
     this.#events = events;
     this.#beforeSend = beforeSend;
     return this;
@@ -179,7 +180,7 @@ export class Endpoint implements FrameSocket, Receiver {
     this.#end();
     if (this.#unread.length > 0) this.#abort();
     // Who gives up before he was answered has nothing to end.
-    else if (this.connection.isAnswered) this.#outPipe.shut();
+    else if (this.connection.isAnswered || this.side === "callee") this.#outPipe.shut();
     else this.#outPipe.discard();
     this.#unread = [];
   }
@@ -242,7 +243,7 @@ export class Endpoint implements FrameSocket, Receiver {
   }
 
   readonly #read = (): void => {
-    if (this.#isPaused && this.#readAhead === 0) return;
+    if (this.isGone || (this.#isPaused && this.#readAhead === 0)) return;
     if (this.#readAhead > 0) this.#readAhead -= 1;
     const next = this.#unread.shift();
     if (next === undefined) return;
@@ -253,7 +254,7 @@ export class Endpoint implements FrameSocket, Receiver {
   };
 
   #readAll(): void {
-    while (this.#unread.length > 0 && (!this.#isPaused || this.#readAhead > 0)) this.#read();
+    while (!this.isGone && this.#unread.length > 0 && (!this.#isPaused || this.#readAhead > 0)) this.#read();
   }
 
   #onPacket(packet: Packet): void {

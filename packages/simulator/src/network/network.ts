@@ -26,6 +26,8 @@ export const usualNetwork: NetworkOptions = {
   kernelBytes: 262_144,
 };
 
+const hostPattern = /^[a-z0-9-]+$/;
+
 export interface NetworkParts {
   readonly scheduler: Scheduler;
   readonly random: Random;
@@ -60,7 +62,15 @@ export class Network {
   place(name: string): Place {
     let place = this.#places.get(name);
     if (place === undefined) {
-      place = new Place(name, this.counts, (each) => this.#onPower(each));
+      place = new Place(name, {
+        counts: this.counts,
+        onTurnedOn: (each) => {
+          for (const way of this.#ways.values()) if (way.from === each || way.to === each) way.noteHealed();
+        },
+        onDied: (each) => {
+          for (const way of this.#ways.values()) if (way.from === each) way.discardAll();
+        },
+      });
       this.#places.set(name, place);
     }
     return place;
@@ -96,12 +106,13 @@ export class Network {
     for (const connection of met) if (this.#parts.random.chance(probability)) connection.reset();
   }
 
-  /** Null when there is no such host. Who calls is alive, and so is its machine. */
+  /** Null when the address has no host's name. Who calls is alive, and so is its machine. */
   connect(call: Call, opening: Opening): Connection | null {
     const { from, upgrade, isClient, tap } = call;
     const colon = call.address.lastIndexOf(":");
-    const callee = this.#places.get(call.address.slice(0, Math.max(colon, 0)));
-    if (callee === undefined) return null;
+    const host = call.address.slice(0, Math.max(colon, 0));
+    if (!hostPattern.test(host)) return null;
+    const callee = this.place(host);
     from.turnOn();
     this.#connections += 1;
     this.counts.dials += 1;
@@ -121,10 +132,6 @@ export class Network {
       back: this.#way(callee.name, from.name),
     };
     return new Connection(options, ends, call.process, opening, { ...this.#parts, counts: this.counts });
-  }
-
-  #onPower(place: Place): void {
-    for (const way of this.#ways.values()) if (way.from === place || way.to === place) way.noteHealed();
   }
 
   #way(from: string, to: string): Way {

@@ -12,6 +12,14 @@ export interface Listener {
   onCall(connection: Connection, upgrade: Upgrade): void;
 }
 
+export interface PlaceParts {
+  readonly counts: NetworkCounts;
+  /** The machine is on again. */
+  onTurnedOn(place: Place): void;
+  /** What its kernel had to send is gone with the machine. */
+  onDied(place: Place): void;
+}
+
 /** Ports that nobody asked for by number begin here. */
 const freePortsFrom = 30_000;
 
@@ -19,14 +27,12 @@ export class Place implements Machine {
   readonly name: string;
   readonly endpoints: Set<Endpoint> = new Set();
   readonly #listeners = new Map<number, Listener>();
-  readonly #counts: NetworkCounts;
-  readonly #onPower: (place: Place) => void;
+  readonly #parts: PlaceParts;
   #isOff = false;
 
-  constructor(name: string, counts: NetworkCounts, onPower: (place: Place) => void) {
+  constructor(name: string, parts: PlaceParts) {
     this.name = name;
-    this.#counts = counts;
-    this.#onPower = onPower;
+    this.#parts = parts;
   }
 
   get isOff(): boolean {
@@ -60,12 +66,13 @@ export class Place implements Machine {
     for (const [port, listener] of this.#listeners) if (isHit(listener.process)) this.#listeners.delete(port);
     if (kind === "machine") {
       this.turnOff();
-      this.#counts.halfOpen += this.endpoints.size;
+      this.#parts.counts.halfOpen += this.endpoints.size;
     }
     for (const end of [...this.endpoints]) {
       if (kind === "machine") end.vanish();
       else if (isHit(end.process)) end.hangUp();
     }
+    if (kind === "machine") this.#parts.onDied(this);
   }
 
   /** Frames from and to it wait, as in a cut: the machine is suspended, or has died. */
@@ -77,6 +84,6 @@ export class Place implements Machine {
   turnOn(): void {
     if (!this.#isOff) return;
     this.#isOff = false;
-    this.#onPower(this);
+    this.#parts.onTurnedOn(this);
   }
 }

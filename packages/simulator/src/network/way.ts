@@ -84,6 +84,11 @@ export class Way {
     for (const pipe of this.pipes) pipe.onHealed();
   }
 
+  /** The machine that sends on it is dead. */
+  discardAll(): void {
+    for (const pipe of [...this.pipes]) pipe.discard();
+  }
+
   /** From the sending of a frame's first byte to its arrival. */
   delayMs(): number {
     const { latencyMsMin, latencyMsMax, retransmitMs, retransmitMsMax } = this.#latency;
