@@ -140,7 +140,17 @@ export class TestCluster {
 
   private onFrame(link: Link, frame: Uint8Array): void {
     if (!this.links.has(link)) return;
-    for (const message of decodeClientFrame(frame)) this.onMessage(link, message);
+    let messages: readonly ClientMessage[] = [];
+    try {
+      messages = decodeClientFrame(frame);
+    } catch {
+      this.links.delete(link);
+      link.down(() => {
+        link.isClosed = true;
+        link.events.onClosed("garbage");
+      });
+    }
+    for (const message of messages) this.onMessage(link, message);
   }
 
   private onMessage(link: Link, message: ClientMessage): void {
@@ -172,6 +182,8 @@ export class TestCluster {
       case "resume": {
         const view = this.machine.resumeView(message.session, message.key);
         if (view === null) return this.refuseGone(link, message.session);
+        const former = this.owners.get(message.session);
+        if (former !== link) former?.say({ kind: "superseded", session: message.session });
         this.owners.set(message.session, link);
         link.say({ kind: "resumed", ...view });
         return;

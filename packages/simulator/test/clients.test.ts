@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { check, historyVersion } from "@holdfast/checker";
 import type { History, HistoryEvent, Verdict } from "@holdfast/checker";
-import { CallNumbers, Counts, Resource, SimulatedClient, wholeWorkload } from "../src/clients/index.js";
-import type { UntimedEvent, Workload } from "../src/clients/index.js";
+import { CallNumbers, Counts, RawClient, Resource, SimulatedClient, wholeWorkload } from "../src/clients/index.js";
+import type { RunningClient, UntimedEvent, Workload } from "../src/clients/index.js";
 import { SimulatedProcess } from "../src/process.js";
 import { streamOf } from "../src/random.js";
 import { Scheduler } from "../src/scheduler.js";
@@ -14,6 +14,7 @@ import { TestCluster } from "./clients-cluster.js";
 interface WorldOptions {
   readonly seed: number;
   readonly clients?: number;
+  readonly rawClients?: number;
   readonly ttlMs?: number;
   readonly lateChance?: number;
   readonly workload?: Partial<Workload>;
@@ -25,11 +26,11 @@ class ClientsWorld {
   readonly events: HistoryEvent[] = [];
   readonly counts = new Counts();
   readonly processes: SimulatedProcess[] = [];
-  readonly clients: SimulatedClient[] = [];
+  readonly clients: RunningClient[] = [];
   readonly cluster: TestCluster;
   readonly defects: unknown[] = [];
 
-  constructor({ seed, clients = 3, ttlMs = 3_000, lateChance = 0, workload = {} }: WorldOptions) {
+  constructor({ seed, clients = 3, rawClients = 0, ttlMs = 3_000, lateChance = 0, workload = {} }: WorldOptions) {
     const stream = (name: string) => streamOf(seed, name);
     this.scheduler = new Scheduler(stream("scheduler"), this.hash);
     const { counts, scheduler } = this;
@@ -61,6 +62,19 @@ class ClientsWorld {
       this.processes.push(process);
       this.clients.push(new SimulatedClient(options, parts));
     }
+    for (let at = 1; at <= rawClients; at += 1) {
+      const id = `r${at}`;
+      const process = new SimulatedProcess(
+        { id, rate: 1 },
+        { scheduler, random: stream(`${id} process`), onEvent: () => undefined },
+      );
+      // To the cluster it is one node; the client takes them for two.
+      const options = { id, endpoints: ["n1:1", "n1:2"], names: ["a", "b", "c"], ttlMs, pauseMsMax: 100 };
+      const semaphores = [{ name: "s", slots: 2 }];
+      const transport = this.cluster.transportFor(process);
+      const parts = { process, scheduler, transport, sink, numbers, resource, counts, onDefect, random: stream(id) };
+      this.clients.push(new RawClient({ ...options, semaphores }, parts));
+    }
     for (const client of this.clients) client.start();
   }
 
@@ -80,7 +94,7 @@ class ClientsWorld {
   }
 
   emit(event: UntimedEvent): void {
-    this.events.push({ ...event, at: this.scheduler.nowMs } as HistoryEvent);
+    this.events.push({ ...event, at: this.scheduler.nowMs });
     this.hash.add(this.scheduler.nowMs, JSON.stringify(event));
   }
 
@@ -215,4 +229,31 @@ test("a drained client has no open calls, and says so", async () => {
   assert.match(client.describe(), /^c1 working; holds /);
   await world.drain(20_000);
   assert.match(client.describe(), /^c1 over; holds nothing; open: nothing$/);
+});
+
+test("hand-made frames in any order leave a history that holds", async () => {
+  const world = new ClientsWorld({ seed: 5, clients: 1, rawClients: 3 });
+  const random = streamOf(5, "faults");
+  for (let round = 0; round < 40; round += 1) {
+    await world.run(random.between(200, 3_000));
+    if (random.chance(0.5)) world.cluster.elect();
+    else world.cluster.cut();
+  }
+  await world.drain(60_000);
+  const { judged } = world.verdict().counts;
+  assert.ok(judged["one-effect"] > 0);
+  for (const mark of [
+    "raw: granted",
+    "raw: slot granted",
+    "raw: sent twice",
+    "raw: late duplicate",
+    "raw: late opening",
+    "raw: orphan session",
+    "raw: superseded",
+    "raw: stranger cut off",
+    "raw: wrong key",
+    "raw: lost: max_hold",
+  ]) {
+    assert.ok(world.counts.of(mark) > 0, `${mark}: ${JSON.stringify(world.counts.entries())}`);
+  }
 });
