@@ -12,6 +12,7 @@ import type {
   NodeId,
   PeerStatus,
   Position,
+  Raft,
   RaftStatus,
   RoleName,
   Term,
@@ -34,6 +35,35 @@ export function configurationOf(
 
 function memberOf(id: NodeId): Member {
   return { id, instance: `${id}-1`, peer: `${id}:1`, client: `${id}:2` };
+}
+
+/** What the watch looks at in a host. */
+export function hostOf(parts: {
+  readonly raft: Raft;
+  machine(): LockMachine;
+  applied(): number;
+  readonly events: ProbedHost["applier"]["events"];
+  readonly frames: readonly object[];
+}): NodeHost {
+  const host: ProbedHost = {
+    raft: parts.raft,
+    isStopped: false,
+    applier: {
+      get machine() {
+        return parts.machine();
+      },
+      get lastApplied() {
+        return parts.applied();
+      },
+      events: parts.events,
+    },
+    snapshots: { taking: null },
+    queue: { events: [], frames: parts.frames, handled: 0 },
+    persister: { queue: [] },
+    rounds: { inFlight: new Map(), unapplied: [] },
+    parts: { codec: entryCodec },
+  };
+  return host as unknown as NodeHost;
 }
 
 export class FakeDisk {
@@ -140,26 +170,13 @@ export class FakeNode {
   }
 
   get host(): NodeHost {
-    const node = this;
-    const host = {
-      raft: this.raft,
-      isStopped: false,
-      applier: {
-        get machine() {
-          return node.machine;
-        },
-        get lastApplied() {
-          return node.applied;
-        },
-        events: this.#onEffects,
-      },
-      snapshots: { taking: null },
-      queue: { events: [], frames: this.frames, handled: 0 },
-      persister: { queue: [] },
-      rounds: { inFlight: new Map(), unapplied: [] },
-      parts: { codec: entryCodec },
-    };
-    return host as unknown as NodeHost;
+    return hostOf({
+      raft: this.raft as unknown as Raft,
+      machine: () => this.machine,
+      applied: () => this.applied,
+      events: this.#onEffects,
+      frames: this.frames,
+    });
   }
 
   append(kind: EntryKind = "command", text = "", term: number = this.raft.term): Entry {
