@@ -1,0 +1,91 @@
+/**
+ * The real lease keeper as a table: which state comes of what happens to it, and what it asks for then. A keeper can't be copied (its
+ * callbacks hold it), so a state is its shortest history, replayed for each step that is made from it for the first time.
+ */
+import { LeaseKeeper } from "@holdfast/server/parts";
+import type { LeaseKeeperHost } from "@holdfast/server/parts";
+import type { Command, SessionId } from "@holdfast/lock";
+import { LeaderRun } from "./leader-run.js";
+import type { Keeper, LeaderAction } from "./leader-run.js";
+import type { Applied, MachineState } from "./machine-table.js";
+
+export interface LeaderState {
+  readonly id: number;
+  readonly rounds: number;
+  readonly silentUnits: number;
+  readonly lateUnits: number;
+  readonly hasHeard: boolean;
+}
+
+export interface LeaderStep {
+  readonly next: LeaderState;
+  readonly proposed: readonly Command[];
+  readonly acknowledged: readonly number[];
+}
+
+type MakeKeeper = (host: LeaseKeeperHost) => Keeper;
+
+interface Known extends LeaderState {
+  readonly history: readonly LeaderAction[];
+  readonly steps: Map<string, LeaderStep>;
+}
+
+export class LeaderTable {
+  readonly #make: MakeKeeper;
+  readonly #session: SessionId;
+  readonly #comingUnitsMax: number;
+  readonly #byKey = new Map<string, Known>();
+  readonly #known: Known[] = [];
+  readonly #starts = new Map<number, LeaderState>();
+
+  constructor(session: SessionId, comingUnitsMax: number, make: MakeKeeper = (host) => new LeaseKeeper(host)) {
+    this.#session = session;
+    this.#comingUnitsMax = comingUnitsMax;
+    this.#make = make;
+  }
+
+  get size(): number {
+    return this.#known.length;
+  }
+
+  /** Its own no-op is applied: this is what the machine says then. */
+  start(machine: MachineState): LeaderState {
+    const before = this.#starts.get(machine.id);
+    if (before !== undefined) return before;
+    const label = `start ${machine.id}`;
+    const { next } = this.#run([{ kind: "start", source: machine.source, label }]);
+    this.#starts.set(machine.id, next);
+    return next;
+  }
+
+  onApplied(state: LeaderState, applied: Applied, label: string): LeaderStep {
+    return this.step(state, `effects of ${label}`, { kind: "effects", effects: applied.effects });
+  }
+
+  /** Actions with one label are one and the same. */
+  step(state: LeaderState, label: string, action: LeaderAction): LeaderStep {
+    const from = this.#known[state.id] as Known;
+    const before = from.steps.get(label);
+    if (before !== undefined) return before;
+    const step = this.#run([...from.history, action]);
+    from.steps.set(label, step);
+    return step;
+  }
+
+  #run(history: readonly LeaderAction[]): LeaderStep {
+    const run = new LeaderRun(this.#make, this.#session, this.#comingUnitsMax);
+    for (const action of history) run.perform(action);
+    return { next: this.#intern(run, history), proposed: run.proposed, acknowledged: run.acknowledged };
+  }
+
+  #intern(run: LeaderRun, history: readonly LeaderAction[]): LeaderState {
+    const { key, rounds, silentUnits, lateUnits, hasHeard } = run;
+    const before = this.#byKey.get(key);
+    if (before !== undefined) return before;
+    const facts = { rounds, silentUnits, lateUnits, hasHeard };
+    const known: Known = { id: this.#known.length, ...facts, history, steps: new Map() };
+    this.#byKey.set(key, known);
+    this.#known.push(known);
+    return known;
+  }
+}
