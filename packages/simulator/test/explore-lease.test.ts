@@ -23,7 +23,7 @@ function scope(name: string): LeaseScope {
 }
 
 function holds(name: string): LeaseResult {
-  const result = exploreLease({ scope: scope(name), statesMax });
+  const result = exploreLease({ scope: scope(name), statesMax, hasTwins: true });
   assert.equal(result.violation, null, JSON.stringify(result.violation?.path));
   assert.ok(result.isComplete, "the whole scope was explored");
   return result;

@@ -11,6 +11,8 @@ export type { Keeper, LeaseScope, Machine, Planted, Rule } from "./scope.js";
 export interface LeaseOptions extends Bounds {
   readonly scope: LeaseScope;
   readonly planted?: Planted;
+  /** Checks the keys too, at twice the cost: two histories of the lease keeper that count as one must go on alike. */
+  readonly hasTwins?: boolean;
 }
 
 export interface LeaseResult extends Result<LeaseState, string> {
@@ -23,7 +25,7 @@ export interface LeaseResult extends Result<LeaseState, string> {
 }
 
 export function exploreLease(options: LeaseOptions): LeaseResult {
-  const model = new LeaseModel(options.scope, options.planted);
+  const model = new LeaseModel(options.scope, options.planted, options.hasTwins);
   const result = explore(model, options);
   const { longestDead, judged } = model.judge;
   return { ...result, keepers: model.leaders.size, machines: model.machines.size, judged, longestDead };

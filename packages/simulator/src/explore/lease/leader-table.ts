@@ -8,6 +8,7 @@ import type { Command, SessionId } from "@holdfast/lock";
 import { LeaderRun } from "./leader-run.js";
 import type { Keeper, LeaderAction } from "./leader-run.js";
 import type { Applied, MachineState } from "./machine-table.js";
+import { ttlUnits } from "./units.js";
 
 export interface LeaderState {
   readonly id: number;
@@ -25,8 +26,19 @@ export interface LeaderStep {
 
 type MakeKeeper = (host: LeaseKeeperHost) => Keeper;
 
+export interface LeaderTableOptions {
+  /** No keepalive that comes is older. */
+  readonly comingUnitsMax: number;
+  /** Each step is made from a second history of its state too, where there is one, and compared. */
+  readonly hasTwins: boolean;
+  readonly make: MakeKeeper | undefined;
+}
+
 interface Known extends LeaderState {
   readonly history: readonly LeaderAction[];
+  readonly key: string;
+  /** Another history that has led to it: what comes of each must be the same, or the key has overlooked something. */
+  twin: readonly LeaderAction[] | null;
   readonly steps: Map<string, LeaderStep>;
 }
 
@@ -34,14 +46,16 @@ export class LeaderTable {
   readonly #make: MakeKeeper;
   readonly #session: SessionId;
   readonly #comingUnitsMax: number;
+  readonly #hasTwins: boolean;
   readonly #byKey = new Map<string, Known>();
   readonly #known: Known[] = [];
   readonly #starts = new Map<number, LeaderState>();
 
-  constructor(session: SessionId, comingUnitsMax: number, make: MakeKeeper = (host) => new LeaseKeeper(host)) {
+  constructor(session: SessionId, { comingUnitsMax, hasTwins, make }: LeaderTableOptions) {
     this.#session = session;
     this.#comingUnitsMax = comingUnitsMax;
-    this.#make = make;
+    this.#hasTwins = hasTwins;
+    this.#make = make ?? ((host) => new LeaseKeeper(host));
   }
 
   get size(): number {
@@ -69,23 +83,46 @@ export class LeaderTable {
     if (before !== undefined) return before;
     const step = this.#run([...from.history, action]);
     from.steps.set(label, step);
+    if (from.twin !== null) this.#compare([...from.twin, action], step);
     return step;
   }
 
   #run(history: readonly LeaderAction[]): LeaderStep {
+    const run = this.#replay(history);
+    return { next: this.#intern(run, history), proposed: run.proposed, acknowledged: run.acknowledged };
+  }
+
+  #compare(history: readonly LeaderAction[], { next, proposed, acknowledged }: LeaderStep): void {
+    const run = this.#replay(history);
+    const isSame =
+      run.key === this.#known[next.id]?.key &&
+      JSON.stringify(run.proposed) === JSON.stringify(proposed) &&
+      String(run.acknowledged.map(worthOf)) === String(acknowledged.map(worthOf));
+    if (!isSame) throw new Error(`two lease keepers with one key differ after ${history.at(-1)?.kind}: ${run.key}`);
+  }
+
+  #replay(history: readonly LeaderAction[]): LeaderRun {
     const run = new LeaderRun(this.#make, this.#session, this.#comingUnitsMax);
     for (const action of history) run.perform(action);
-    return { next: this.#intern(run, history), proposed: run.proposed, acknowledged: run.acknowledged };
+    return run;
   }
 
   #intern(run: LeaderRun, history: readonly LeaderAction[]): LeaderState {
     const { key, rounds, silentUnits, lateUnits, hasHeard } = run;
     const before = this.#byKey.get(key);
-    if (before !== undefined) return before;
+    if (before !== undefined) {
+      if (this.#hasTwins) before.twin ??= history;
+      return before;
+    }
     const facts = { rounds, silentUnits, lateUnits, hasHeard };
-    const known: Known = { id: this.#known.length, ...facts, history, steps: new Map() };
+    const known: Known = { id: this.#known.length, ...facts, history, key, twin: null, steps: new Map() };
     this.#byKey.set(key, known);
     this.#known.push(known);
     return known;
   }
+}
+
+/** Beyond a TTL an acknowledgement is worth nothing to the client. */
+function worthOf(age: number): number {
+  return Math.min(age, ttlUnits);
 }

@@ -29,12 +29,13 @@ export class LeaseModel implements Model<LeaseState, string> {
   readonly leaders: LeaderTable;
   readonly #scope: LeaseScope;
 
-  constructor(scope: LeaseScope, planted: Planted = {}) {
+  constructor(scope: LeaseScope, planted: Planted = {}, hasTwins: boolean = false) {
     this.#scope = scope;
     this.machines = new MachineTable(planted.machine);
     const opened = this.machines.apply(this.machines.empty(), open);
     const session = onlySession(opened.next);
-    this.leaders = new LeaderTable(session, scope.flyingUnitsMax, planted.keeper);
+    const comingUnitsMax = scope.flyingUnitsMax;
+    this.leaders = new LeaderTable(session, { comingUnitsMax, hasTwins, make: planted.keeper });
     this.judge = new Judge(scope, planted.without ?? []);
     this.initial = this.#begin(opened, session);
   }
