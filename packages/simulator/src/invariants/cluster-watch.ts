@@ -52,7 +52,7 @@ export class ClusterWatch {
     for (const id of options.voters) this.#nodes.set(id, new WatchedNode(id));
     this.#ghost = new GhostLog(options.firstIndex);
     this.#leadership = new Leadership(options.electionTimeoutMs);
-    this.#commits = new Commits(this.#nodes, this.#ghost, this.#leadership, options.events);
+    this.#commits = new Commits(this.#nodes, this.#ghost, options.events);
     this.#events = options.events;
     this.#electionTimeoutMs = options.electionTimeoutMs;
     this.#bounds = options.bounds ?? null;

@@ -1,9 +1,8 @@
 /** Rule 7: what is committed, by whom, and on whose disks it lies at that moment. */
-import { quorumValueFor } from "@holdfast/raft";
 import type { Configuration, Entry, Index, NodeId, PeerStatus, RaftStatus } from "@holdfast/raft";
 import type { GhostLog } from "./ghost-log.js";
 import { demand } from "./invariant-error.js";
-import type { Leadership } from "./leadership.js";
+import { isQuorum } from "./quorums.js";
 import type { Life, WatchedNode } from "./watched-node.js";
 
 export interface CommitListener {
@@ -13,20 +12,13 @@ export interface CommitListener {
 export class Commits {
   readonly #nodes: ReadonlyMap<NodeId, WatchedNode>;
   readonly #ghost: GhostLog;
-  readonly #leadership: Leadership;
   readonly #listener: CommitListener;
   /** In force when the newest entry was committed. */
   #configuration: Configuration | null = null;
 
-  constructor(
-    nodes: ReadonlyMap<NodeId, WatchedNode>,
-    ghost: GhostLog,
-    leadership: Leadership,
-    listener: CommitListener,
-  ) {
+  constructor(nodes: ReadonlyMap<NodeId, WatchedNode>, ghost: GhostLog, listener: CommitListener) {
     this.#nodes = nodes;
     this.#ghost = ghost;
-    this.#leadership = leadership;
     this.#listener = listener;
   }
 
@@ -119,7 +111,6 @@ export class Commits {
 
   #isHeldByQuorum(configuration: Configuration, index: Index, chain: number | null): boolean {
     if (chain === null) return false;
-    const holds = (id: NodeId): number => (this.#nodes.get(id)?.holds(index, chain) === true ? 1 : 0);
-    return quorumValueFor(this.#leadership.setsFor(configuration), holds) === 1;
+    return isQuorum(configuration, (id) => this.#nodes.get(id)?.holds(index, chain) === true);
   }
 }

@@ -1,8 +1,8 @@
 /** Rule 9: the configuration in force is the last one in the log, one change at a time, and majorities of neighbours intersect. */
-import { quorumValueFor, voterSetsFor } from "@holdfast/raft";
 import type { Configuration, NodeId } from "@holdfast/raft";
 import type { GhostLog } from "./ghost-log.js";
 import { demand } from "./invariant-error.js";
+import { isQuorum } from "./quorums.js";
 import type { Life, WatchedNode } from "./watched-node.js";
 
 const rule = "configuration";
@@ -55,12 +55,11 @@ function checkStep(node: WatchedNode, before: Configuration, after: Configuratio
 
 /** Tries all ways to part the voters in two: in none does each side make a majority. */
 export function doMajoritiesMeet(a: Configuration, b: Configuration): boolean {
-  const [ofA, ofB] = [voterSetsFor(a), voterSetsFor(b)];
-  const ids = [...new Set([...ofA.voters, ...ofA.outgoing, ...ofB.voters, ...ofB.outgoing])];
+  const ids = [...new Set([a, b].flatMap(({ voters, outgoing }) => [...voters, ...outgoing].map(({ id }) => id)))];
   const numberOf = new Map<NodeId, number>(ids.map((id, at) => [id, at]));
   for (let side = 0; side < 2 ** ids.length; side += 1) {
-    const isInside = (id: NodeId): number => Math.floor(side / 2 ** (numberOf.get(id) ?? 0)) % 2;
-    if (quorumValueFor(ofA, isInside) === 1 && quorumValueFor(ofB, (id) => 1 - isInside(id)) === 1) return false;
+    const isInside = (id: NodeId): boolean => Math.floor(side / 2 ** (numberOf.get(id) ?? 0)) % 2 === 1;
+    if (isQuorum(a, isInside) && isQuorum(b, (id) => !isInside(id))) return false;
   }
   return true;
 }

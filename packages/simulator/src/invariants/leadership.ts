@@ -1,27 +1,17 @@
 /** Rules 1, 4 and 10: who leads, what a leader must have, and whom it must have heard. */
-import { quorumValueFor, voterSetsFor } from "@holdfast/raft";
-import type { Configuration, Index, NodeId, RaftStatus, VoterSets } from "@holdfast/raft";
+import type { Index, NodeId, RaftStatus } from "@holdfast/raft";
 import type { GhostLog } from "./ghost-log.js";
 import { demand } from "./invariant-error.js";
+import { isQuorum } from "./quorums.js";
 import { Recent } from "./recent.js";
 import type { Life, WatchedNode } from "./watched-node.js";
 
 export class Leadership {
   readonly #leaders = new Recent<number, NodeId>(4_096);
   readonly #electionTimeoutMs: number;
-  /** Sets are made once for a configuration: silence is looked at often. */
-  readonly #sets = new WeakMap<Configuration, VoterSets>();
 
   constructor(electionTimeoutMs: number) {
     this.#electionTimeoutMs = electionTimeoutMs;
-  }
-
-  setsFor(configuration: Configuration): VoterSets {
-    const known = this.#sets.get(configuration);
-    if (known !== undefined) return known;
-    const sets = voterSetsFor(configuration);
-    this.#sets.set(configuration, sets);
-    return sets;
   }
 
   onLeader(node: WatchedNode, life: Life, ghost: GhostLog): void {
@@ -54,22 +44,19 @@ export class Leadership {
     const slackMs = this.#electionTimeoutMs / 2;
     if (status.role !== "leader" || nowMs < life.silenceDueMs || nowMs - life.wokenMs < slackMs) return;
     life.silenceDueMs = nowMs + slackMs / 2;
-    const sets = this.setsFor(status.configuration);
     const boundMs = 2 * this.#electionTimeoutMs + slackMs;
-    const believedMs = -quorumValueFor(sets, (id) => {
-      if (id === node.id) return Number.POSITIVE_INFINITY;
-      return -(status.peers.find((peer) => peer.id === id)?.heardMsAgo ?? Number.POSITIVE_INFINITY);
+    const believesItHeard = isQuorum(status.configuration, (id) => {
+      return id === node.id || status.peers.some((peer) => peer.id === id && peer.heardMsAgo <= boundMs);
     });
-    demand(believedMs <= boundMs, "quorum-contact", () => {
-      return `${node.id} leads in term ${status.term} and says that it has not heard a quorum for ${believedMs} ms`;
+    demand(believesItHeard, "quorum-contact", () => {
+      return `${node.id} leads in term ${status.term} and says that it has not heard a quorum for ${boundMs} ms`;
     });
-    if (life.heardMs.size === 0) return;
-    const heardMs = quorumValueFor(sets, (id) => {
-      return id === node.id ? Number.POSITIVE_INFINITY : (life.heardMs.get(id) ?? life.leadingSinceMs);
+    if (life.heardMs.size === 0 || nowMs - life.leadingSinceMs <= boundMs) return;
+    const hasHeard = isQuorum(status.configuration, (id) => {
+      return id === node.id || nowMs - (life.heardMs.get(id) ?? life.leadingSinceMs) <= boundMs;
     });
-    const silentMs = nowMs - Math.max(heardMs, life.leadingSinceMs);
-    demand(silentMs <= boundMs, "quorum-contact", () => {
-      return `${node.id} leads in term ${status.term}, no quorum was delivered to it for ${silentMs} ms`;
+    demand(hasHeard, "quorum-contact", () => {
+      return `${node.id} leads in term ${status.term}, nothing of a quorum was delivered to it for ${boundMs} ms`;
     });
   }
 }
