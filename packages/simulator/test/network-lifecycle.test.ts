@@ -147,3 +147,17 @@ test("frames for a paused process wait in its kernel, and die with it", async ()
   await world.pass(10);
   assert.equal(near.closed, "read ECONNRESET", "it left something unread");
 });
+
+test("who waits for a reader that has died with its machine finds out when the machine is back", async () => {
+  const world = new NetworkFixture({ kernelBytes: 1_000 });
+  const { near, far } = await world.link("a", "b");
+  far.socket.pause();
+  for (const mark of marks(0, 20)) near.socket.send(frame(mark, 94));
+  await world.pass(10);
+  world.kill("b", "machine");
+  await world.pass(1_000);
+  assert.equal(near.closed, undefined);
+  void world.listen("b");
+  await world.pass(5_000);
+  assert.equal(near.closed, "read ECONNRESET");
+});

@@ -339,6 +339,7 @@ export class Endpoint implements FrameSocket, Receiver {
     this.#opening = null;
     this.#timer?.cancel();
     this.#timer = null;
+    this.#inPipe.forgetUnread();
     this.connection.noteGone(this);
   }
 }

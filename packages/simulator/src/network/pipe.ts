@@ -89,6 +89,12 @@ export class Pipe {
     while (this.#waiting.length > 0 && this.#hasRoom) this.#launch(this.#waiting.shift() as Sent);
   }
 
+  /** Nobody will read what has arrived. A sender that waits for room finds out: TCP probes a closed window. */
+  forgetUnread(): void {
+    const underway = this.#underway.reduce((sum, { size }) => sum + size, 0);
+    this.consume(this.#launched - underway - this.#consumed);
+  }
+
   /** The sending process is gone: what the kernel has of its frames still goes out, then the end. */
   shut(): void {
     if (this.#isShut && this.#waiting.length === 0) return;
