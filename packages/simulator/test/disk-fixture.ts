@@ -2,6 +2,7 @@
 import type { Configuration, Entry, HardState, Index, LogBase, Restored, Term } from "@holdfast/raft";
 import type { StoreWrite } from "@holdfast/storage";
 import { entryCodec } from "@holdfast/wire";
+import assert from "node:assert/strict";
 
 const configuration: Configuration = {
   voters: [{ id: "n1", instance: "1", peer: "127.0.0.1:7201", client: "127.0.0.1:7101" }],
@@ -199,7 +200,9 @@ export class Writer {
   }
 
   private drawReceived(): LogBase {
-    const { base, entries, hardState } = this.state;
+    const { base, entries, hardState, chunks } = this.state;
+    // The newest snapshot once more, which changes nothing.
+    if (chunks !== null && this.random.integer(6) === 0) return base;
     const own = entries[this.random.integer(entries.length)];
     if (own !== undefined && this.random.integer(3) === 0) return baseOf(own.index, own.term, own.chain);
     const index = base.position.index + 1 + this.random.integer(entries.length + 5);
@@ -226,5 +229,25 @@ export class Writer {
     const { base, chunks } = this.state;
     if (chunks === null) return this.appendMore();
     return { ...nothing, removeThrough: Math.max(0, base.position.index - this.random.integer(3)) as Index };
+  }
+}
+
+/** Says what it was told to say: the model is led to the outcome that the real disk had, which it must allow. */
+export class ScriptedChance implements Chance {
+  private readonly draws: number[] = [];
+
+  expect(...draws: readonly number[]): void {
+    this.assertDone();
+    this.draws.push(...draws);
+  }
+
+  integer(below: number): number {
+    const draw = this.draws.shift();
+    assert(draw !== undefined && draw < below, `${draw} was to be drawn, below ${below}`);
+    return draw;
+  }
+
+  assertDone(): void {
+    assert.equal(this.draws.length, 0, "all expected draws were made");
   }
 }

@@ -1,6 +1,7 @@
 /** A real data directory whose process and machine die at chosen moments: its files are copied, and torn where a power loss tears. */
-import { openDataDirectory } from "@holdfast/storage";
-import type { DataDirectory } from "@holdfast/storage";
+import type { Restored } from "@holdfast/raft";
+import { StorageError, openDataDirectory } from "@holdfast/storage";
+import type { DataDirectory, Store } from "@holdfast/storage";
 import assert from "node:assert/strict";
 import {
   cpSync,
@@ -36,13 +37,30 @@ export async function removeAll(): Promise<void> {
   root = null;
 }
 
-export async function open(directory: string, machineBoot: number): Promise<DataDirectory> {
+async function open(directory: string, machineBoot: number): Promise<DataDirectory> {
   return await openDataDirectory({
     directory,
     nodeId: "n1",
     machineBootId: `boot-${machineBoot}`,
     randomInstance: () => "1",
   });
+}
+
+type Found =
+  | { readonly kind: "opened"; readonly opened: DataDirectory; readonly store: Store; readonly restored: Restored }
+  | { readonly kind: "refused"; readonly error: StorageError };
+
+/** Of a formed directory. */
+export async function tryOpen(path: string, machineBoot: number): Promise<Found> {
+  try {
+    const opened = await open(path, machineBoot);
+    const { store, restored } = opened;
+    assert(store !== null && restored !== null, "it was formed");
+    return { kind: "opened", opened, store, restored };
+  } catch (error) {
+    if (error instanceof StorageError) return { kind: "refused", error };
+    throw error;
+  }
 }
 
 let template: string | null = null;
@@ -219,4 +237,17 @@ export async function rotReal(directory: string, kind: Rot, log: LogEnds, chance
       await flipInFile(join(directory, "identity"), chance);
       return true;
   }
+}
+
+/** Of the newest snapshot. */
+export async function chunksOf(store: Store): Promise<readonly Uint8Array[] | null> {
+  const { snapshot } = store;
+  if (snapshot === null) return null;
+  const chunks: Uint8Array[] = [];
+  for (let chunk = 0; chunk < snapshot.chunks; chunk += 1) {
+    const bytes = await store.readChunk(snapshot.base.position.index, chunk);
+    assert(bytes !== null, "a complete snapshot has its chunks");
+    chunks.push(bytes);
+  }
+  return chunks;
 }

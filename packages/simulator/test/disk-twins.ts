@@ -1,5 +1,5 @@
 /** A virtual disk and a real directory that live the same lives. */
-import type { Restored } from "@holdfast/raft";
+import type { Index, Restored } from "@holdfast/raft";
 import { StorageError } from "@holdfast/storage";
 import type { DataDirectory, Store } from "@holdfast/storage";
 import assert from "node:assert/strict";
@@ -8,44 +8,25 @@ import { join } from "node:path";
 import type { Rot } from "../src/disk/rot.js";
 import { VirtualDisk } from "../src/disk/virtual-disk.js";
 import type { DiskImage } from "../src/disk/virtual-disk.js";
-import { Writer, firstBase, formed, textOf } from "./disk-fixture.js";
+import { ScriptedChance, Writer, firstBase, formed, textOf } from "./disk-fixture.js";
 import type { Chance, Expected } from "./disk-fixture.js";
 import {
+  chunksOf,
   copyOf,
   makeFormed,
   mixedMark,
   newestLog,
-  open,
   rotReal,
   sizeOf,
   slotsOf,
   spoilSlot,
   tear,
+  tryOpen,
   wholeCopyOf,
 } from "./disk-real.js";
-import type { LogEnds, Tear } from "./disk-real.js";
+import type { Tear } from "./disk-real.js";
 
-/** Says what it was told to say: the model is led to the outcome that the real disk had, which it must allow. */
-class ScriptedChance implements Chance {
-  private readonly draws: number[] = [];
-
-  expect(...draws: readonly number[]): void {
-    this.assertDone();
-    this.draws.push(...draws);
-  }
-
-  integer(below: number): number {
-    const draw = this.draws.shift();
-    assert(draw !== undefined && draw < below, `${draw} was to be drawn, below ${below}`);
-    return draw;
-  }
-
-  assertDone(): void {
-    assert.equal(this.draws.length, 0, "all expected draws were made");
-  }
-}
-
-/** One process's life with the directory. */
+/** One process's life. */
 interface Life {
   readonly path: string;
   readonly opened: DataDirectory;
@@ -65,10 +46,6 @@ interface Saved {
   readonly state: Expected;
 }
 
-type Found =
-  | { readonly kind: "opened"; readonly opened: DataDirectory; readonly store: Store; readonly restored: Restored }
-  | { readonly kind: "refused"; readonly error: StorageError };
-
 const rots: readonly Rot[] = ["flip", "hole", "file", "mark", "markFile", "identity"];
 const tears: readonly Tear[] = ["cut", "zeros", "noise"];
 
@@ -76,9 +53,9 @@ export class Twins {
   /** What the present life ended with, for a failure's message. */
   last = "";
   readonly seen = {
-    killsInFlight: 0,
-    keptInFlight: 0,
-    droppedInFlight: 0,
+    keptByKill: 0,
+    keptByPowerLoss: 0,
+    droppedByPowerLoss: 0,
     silentLosses: 0,
     foundLosses: 0,
     tornSlots: 0,
@@ -86,6 +63,8 @@ export class Twins {
     oldCopies: 0,
     closings: 0,
   };
+  /** Apart, for it takes LevelDB's thread to be slow. */
+  droppedByKill = 0;
   private readonly random: Chance;
   private readonly script = new ScriptedChance();
   private readonly timers: (() => void)[] = [];
@@ -95,6 +74,8 @@ export class Twins {
   /** A directory that nobody has open, and what must be in it. */
   private resting: { readonly path: string; readonly state: Expected } | null = null;
   private saved: Saved | null = null;
+  /** Of all snapshots that the directory ever had. */
+  private indexes = new Set<Index>();
 
   constructor(random: Chance) {
     this.random = random;
@@ -140,11 +121,12 @@ export class Twins {
     if (this.resting === null) {
       this.machineBoot = 1;
       this.disk = this.newDisk();
+      this.indexes = new Set();
       this.resting = { path: await makeFormed(), state: formed };
     }
     const { path, state } = this.resting;
     this.disk.isLying = false;
-    const found = await this.find(path);
+    const found = await tryOpen(path, this.machineBoot);
     const expected = this.openVirtual();
     if (found.kind === "refused" || expected.kind === "refused") {
       const said = (one: typeof found | typeof expected): string => ("error" in one ? one.error.message : one.kind);
@@ -170,18 +152,6 @@ export class Twins {
       log: { name, ends: [sizeOf(join(path, name))] },
       syncedBeforeLies: null,
     };
-  }
-
-  private async find(path: string): Promise<Found> {
-    try {
-      const opened = await open(path, this.machineBoot);
-      const { store, restored } = opened;
-      assert(store !== null && restored !== null, "it was formed");
-      return { kind: "opened", opened, store, restored };
-    } catch (error) {
-      if (error instanceof StorageError) return { kind: "refused", error };
-      throw error;
-    }
   }
 
   private openVirtual():
@@ -210,15 +180,15 @@ export class Twins {
 
   private note({ path, states, marks, log }: Life): void {
     states.push(this.writer.state);
+    this.indexes.add(this.writer.state.base.position.index);
     marks.push(readFileSync(join(path, "mark")));
     log.ends.push(sizeOf(join(path, log.name)));
   }
 
   /** Of snapshots of all indexes, gone ones too. */
-  private async compareChunks({ store, virtual, states }: Life): Promise<void> {
+  private async compareChunks({ store, virtual }: Life): Promise<void> {
     assert.deepEqual(virtual.snapshot, store.snapshot);
-    const indexes = new Set(states.map(({ base }) => base.position.index));
-    for (const index of indexes) {
+    for (const index of this.indexes) {
       for (let chunk = 0; chunk < 4; chunk += 1) {
         const [real, model] = [await store.readChunk(index, chunk), await virtual.readChunk(index, chunk)];
         assert.deepEqual(model, real === null ? null : Uint8Array.from(real), `chunk ${chunk} of ${index}`);
@@ -256,22 +226,28 @@ export class Twins {
     const write = this.writer.next();
     void life.virtual.write(write);
     this.timers.length = 0;
-    return life.store.write(write);
+    const written = life.store.write(write);
+    // A cut reads the disk first.
+    if (write.truncateFrom === null) assert.deepEqual(life.virtual.snapshot, life.store.snapshot);
+    return written;
   }
 
   private async killInFlight(life: Life): Promise<{ path: string; state: Expected }> {
     this.last = "a kill with a write in flight";
     const before = this.writer.state;
     const written = this.beginWrite(life);
-    for (let turns = this.random.integer(4); turns > 0; turns -= 1)
-      await new Promise((resolve) => setImmediate(resolve));
+    // Whatever LevelDB's thread has done by then; or all of it, and only the caller was never told.
+    const turns = this.random.integer(5);
+    if (turns === 4) await written;
+    else for (let turn = 0; turn < turns; turn += 1) await new Promise((resolve) => setImmediate(resolve));
     const path = copyOf(life.path);
     await written;
     this.note(life);
     const isKept = sizeOf(join(path, life.log.name)) >= (life.log.ends.at(-1) ?? 0);
     const stage = this.random.integer(3);
     this.script.expect(...(isKept ? [1, stage] : [0]));
-    this.seen.killsInFlight += 1;
+    if (isKept) this.seen.keptByKill += 1;
+    else this.droppedByKill += 1;
     assert.equal(this.disk.kill(), isKept ? "kept" : "dropped");
     return { path, state: isKept ? this.writer.state : before };
   }
@@ -286,7 +262,7 @@ export class Twins {
     // The mark of the write is only written when the batch is whole on the disk.
     const isKept = torn.kept === batches;
     const mark = await this.tearMark(life, torn.path, isKept ? batches : batches - 1);
-    this.seen[isKept ? "keptInFlight" : "droppedInFlight"] += 1;
+    this.seen[isKept ? "keptByPowerLoss" : "droppedByPowerLoss"] += 1;
     // How far the write had come (0 nothing whole, 1 in the log, 3 marked), what survives of the cache, and how far the mark falls back.
     const stage = mark === batches ? 3 : isKept || this.chance(2) ? 1 : 0;
     const draws = stage === 0 ? [0] : [1, stage - 1];
@@ -333,7 +309,7 @@ export class Twins {
     const size = log.ends.at(-1) ?? 0;
     // Often at a record's end, or all of it is there.
     const ends = log.ends.slice(synced);
-    const at = this.chance(3)
+    const at = this.chance(2)
       ? (ends[this.random.integer(ends.length)] ?? size)
       : from + this.random.integer(size - from + 1);
     const how = tears[this.random.integer(tears.length)] ?? "cut";
@@ -364,8 +340,7 @@ export class Twins {
     this.last = `rot: ${kind}`;
     const path = copyOf(life.path);
     this.disk.kill();
-    const log: LogEnds = life.log;
-    if (!(await rotReal(path, kind, log, this.random))) return { path, state: life.states.at(-1) ?? formed };
+    if (!(await rotReal(path, kind, life.log, this.random))) return { path, state: life.states.at(-1) ?? formed };
     this.seen.rots += 1;
     this.disk.rot(kind);
     await this.expectRefusals(path, /is damaged/);
@@ -375,7 +350,7 @@ export class Twins {
   /** Damage at this start, quarantine at the next. */
   private async expectRefusals(path: string, reason: RegExp): Promise<void> {
     for (const code of ["damaged", "quarantined"] as const) {
-      const [real, model] = [await this.find(path), this.openVirtual()];
+      const [real, model] = [await tryOpen(path, this.machineBoot), this.openVirtual()];
       if (real.kind === "opened" || model.kind === "opened") {
         if (real.kind === "opened") await real.opened.close();
         assert.fail(`both refuse: the real one was ${real.kind}, the model ${model.kind}`);
@@ -408,16 +383,4 @@ export class Twins {
     if (this.resting !== null) rmSync(this.resting.path, { recursive: true });
     if (this.saved !== null) rmSync(this.saved.path, { recursive: true });
   }
-}
-
-async function chunksOf(store: Store): Promise<readonly Uint8Array[] | null> {
-  const { snapshot } = store;
-  if (snapshot === null) return null;
-  const chunks: Uint8Array[] = [];
-  for (let chunk = 0; chunk < snapshot.chunks; chunk += 1) {
-    const bytes = await store.readChunk(snapshot.base.position.index, chunk);
-    assert(bytes !== null, "a complete snapshot has its chunks");
-    chunks.push(bytes);
-  }
-  return chunks;
 }

@@ -27,7 +27,8 @@ test("after a crash at any moment the model finds what the real store finds", { 
     }
   }
   await twins.end();
-  const { seen } = twins;
-  t.diagnostic(JSON.stringify(seen));
+  const { seen, droppedByKill } = twins;
+  t.diagnostic(JSON.stringify({ ...seen, droppedByKill }));
+  if (lives < 150) return;
   for (const [what, count] of Object.entries(seen)) assert(count > 0, `${what} happened`);
 });

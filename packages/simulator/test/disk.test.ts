@@ -82,6 +82,29 @@ describe("a disk in health", () => {
     assert.deepEqual([durable.last.index, durable.lastChain, durable.firstIndex], [2, 77, 3]);
   });
 
+  test("a removal takes the entries and the older snapshots that are covered", async () => {
+    const bench = new Bench();
+    await bench.write({ entries: log });
+    await bench.writeSnapshot(at(1), [bytes(1)]);
+    await bench.writeSnapshot(at(3), [bytes(3)]);
+    assert.deepEqual(bench.disk.durable().entryAt(at(1).index), at(1));
+    await bench.write({ removeThrough: at(2).index });
+    const durable = bench.disk.durable();
+    assert.deepEqual([durable.firstIndex, durable.entryAt(at(2).index), durable.last.index], [3, null, 4]);
+    assert.equal(await bench.store.readChunk(at(1).index, 0), null);
+    await bench.write({ removeThrough: at(3).index, truncateFrom: at(4).index });
+    assert.deepEqual([durable.firstIndex, durable.last.index, durable.lastChain], [4, 3, at(3).chain]);
+  });
+
+  test("a second snapshot of one index changes nothing", async () => {
+    const bench = new Bench();
+    await bench.write({ entries: log });
+    await bench.writeSnapshot(at(2), [bytes(1)]);
+    await bench.writeSnapshot(at(2), [bytes(5), bytes(6)], "received");
+    assert.deepEqual(await bench.store.readChunk(at(2).index, 0), bytes(1));
+    assert.equal(bench.store.snapshot?.chunks, 1);
+  });
+
   test("a chunk is read after the time of a read", async () => {
     const bench = new Bench();
     bench.disk.readMs = () => 4;
