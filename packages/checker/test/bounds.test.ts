@@ -259,20 +259,23 @@ test("P5: whoever is forced out, by an entry whose caller isn't told, learns by 
     call,
     result: { kind: "acquired", grants: [{ name: "a", token, slot: null }], session, request: 1 },
   });
-  const history = (command: Fact): History =>
+  const history = (command: Fact, isToldLate = false): History =>
     timed([
       [1, open],
       [2, logged({ kind: "openSession", key: "other", ttlMs })],
       [3, acquire(1, "c1", "a")],
       [4, acquireEntry(1, 1, "a")],
-      [5, grant(1, 3, 1)],
+      ...(isToldLate ? [] : ([[5, grant(1, 3, 1)]] as const)),
       [6, acquire(2, "c2", "a")],
       [7, acquireEntry(2, 1, "a")],
       [8, command],
       [9, grant(2, 5, 2)],
+      ...(isToldLate ? ([[10, grant(1, 3, 1)]] as const) : []),
       [500, { kind: "state", call: 1, state: "lost", reason: "forced", since: null }],
     ]);
-  assertAccepted(history(logged({ kind: "forceRelease", name: "a", token: 3, lockDelayMs: 0 })));
+  const force = logged({ kind: "forceRelease", name: "a", token: 3, lockDelayMs: 0 });
+  assertAccepted(history(force));
+  assertAccepted(history(force, true), withoutSearch);
   const give = { session: 1, request: 2, settled: 1, seen: [], of: 1, afterMs: 0 };
   assertRejected("hold-overlap", history(logged({ kind: "release", ...give })), withoutSearch);
 });

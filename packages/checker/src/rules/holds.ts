@@ -33,6 +33,11 @@ export function checkHolds(run: Run, findings: Findings): void {
     intervals.sort((a, b) => a.from - b.from || a.fromPosition - b.fromPosition);
     let active: Interval[] = [];
     for (const interval of intervals) {
+      if (interval.until <= interval.from) {
+        // Forced out before it was told of its grant.
+        findings.excluded("hold-overlap");
+        continue;
+      }
       active = active.filter(({ until }) => until > interval.from);
       findings.judged("hold-overlap");
       // Holders of a shared lock are many: a new one is compared with the few that exclude it.
@@ -86,11 +91,13 @@ function intervalsByPlace(run: Run): Map<string, Interval[]> {
     const ends = endsByState(call);
     if (session !== null) ends.push(...(sessionEnds.get(session) ?? []));
     ends.push(...(closings.get(call.client) ?? []));
-    ends.push(...grants.flatMap(({ name, token }) => forced.get(`${name}@${token}`) ?? []));
+    const forcings = grants.flatMap(({ name, token }) => forced.get(`${name}@${token}`) ?? []);
     const hold = session === null || request === null ? null : run.ledger.requestFor(session, request)?.hold;
     if (hold?.end?.how === "forced") {
-      ends.push({ at: run.commitAt(hold.end.index), position: run.commitPosition(hold.end.index) });
+      forcings.push({ at: run.commitAt(hold.end.index), position: run.commitPosition(hold.end.index) });
     }
+    // A forced end may come before the holder even hears of its grant.
+    ends.push(...forcings.map(({ at, position }) => ({ at: Math.max(at, from), position })));
     const end = earliest(ends.filter(({ at }) => at >= from));
     const interval: Omit<Interval, "token"> = {
       call,
