@@ -56,6 +56,8 @@ export class SimulatedNode {
   readonly directory: NodeDirectory;
   /** The others or its own disk refuse it for ever. */
   refusedFor: string | null = null;
+  /** It is started again even when it was asked to stop: a stop may have been asked for long ago, while it could not hear. */
+  isKeptUp = false;
   readonly #parts: NodeParts;
   #life: Life | null = null;
   #rate = 1;
@@ -226,7 +228,7 @@ export class SimulatedNode {
     this.#end(life, "process");
     if (isFinal(ending, this.directory)) this.refusedFor = ending.sentence ?? ending.exit;
     this.#parts.events.onDown(this, ending);
-    if (ending.exit !== "ok") this.#parts.scheduler.after(restartMs, `restart ${this.id}`, () => this.start());
+    if (ending.exit !== "ok" || this.isKeptUp) this.#parts.scheduler.after(restartMs, `restart ${this.id}`, () => this.start());
   }
 
   #end(life: Life, kind: "process" | "machine"): void {

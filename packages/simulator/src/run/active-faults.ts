@@ -69,6 +69,7 @@ export class Faults {
     node.disk.isFull = false;
     node.disk.isLying = false;
     node.disarm();
+    node.isKeptUp = true;
     node.process?.resume();
     if (Math.abs(node.rate - 1) > world.plan.world.driftMax) world.setRate(node.id, 1);
     node.start();

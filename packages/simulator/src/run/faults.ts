@@ -197,6 +197,7 @@ function oldCopy({ world, node, fault }: FaultContext): Undo | null {
   world.later(fault.lastsMs, () => {
     world.crash(node, "process");
     node.directory.restore(image);
+    world.watch.forgive(node.id);
     world.counts.add("old copy restored");
     node.start();
   });

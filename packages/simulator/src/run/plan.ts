@@ -105,6 +105,6 @@ function drawLimits(random: Random): PlannedLimits {
     committedBytesPerOutputMax: random.pick([200, 65_536]),
     trailingEntriesMax: random.pick([0, 5, 100]),
     snapshotEntries: random.pick([10, 40, 200, 100_000]),
-    sessionsMax: random.chance(0.1) ? 4 : 10_000,
+    sessionsMax: 10_000,
   };
 }
