@@ -109,3 +109,13 @@ export class Unconditional extends LockMachine {
     return super.apply(index, { kind: "closeSession", ...request });
   }
 }
+
+/** Ignores every third keepalive, by a count that no key shows. */
+export class Secretive extends LeaseKeeper {
+  #heard = 0;
+
+  override onKeepalive(session: SessionId, number: number, nowMs: number): boolean {
+    this.#heard += 1;
+    return this.#heard % 3 === 0 || super.onKeepalive(session, number, nowMs);
+  }
+}

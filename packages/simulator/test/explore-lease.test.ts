@@ -8,6 +8,7 @@ import { reportLease } from "../src/explore/lease/report.js";
 import {
   LiteralApplied,
   MarksAtHalf,
+  Secretive,
   Unconditional,
   Unsuspecting,
   withoutRoundForExpiries,
@@ -87,6 +88,13 @@ describe("lease rules, planted bugs", () => {
 
   it("a mark at TTL/2 only is found: the dead client lives for ever", () => {
     breaks("dead", { keeper: (host) => new MarksAtHalf(host) }, "immortal");
+  });
+});
+
+describe("lease rules, keys", () => {
+  it("a keeper with a state that its key doesn't show is no keeper to explore", () => {
+    const planted = { keeper: (host: LeaseKeeperHost) => new Secretive(host) };
+    assert.throws(() => exploreLease({ scope: scope("safety"), statesMax, planted, hasTwins: true }), /one key/);
   });
 });
 

@@ -21,8 +21,10 @@ export type LeaderAction =
   | { readonly kind: "confirm" }
   | { readonly kind: "tick"; readonly stalled: boolean; readonly units: number };
 
-/** Keepalives bear the time they were sent as their number; this one's clock began there. */
-const firstNumber = 1_000;
+/** Its clock begins here. Keepalives bear the time they were sent as their number, which must not fall below 0. */
+const startUnits = 1_000;
+/** The keeper's word for "now" is a deadline of 0. */
+const lateUnitsCap = 32;
 
 interface Gathered {
   readonly label: string;
@@ -39,9 +41,9 @@ export class LeaderRun implements LeaseKeeperHost {
   readonly #keeper: Keeper;
   readonly #session: SessionId;
   readonly #comingUnitsMax: number;
-  #now = 0;
+  #now = startUnits;
   #stalledMs = 0;
-  #heardAt = 0;
+  #heardAt = startUnits;
   #hasHeard = false;
   #lastHeard = -1;
   #confirmed = -1;
@@ -134,7 +136,7 @@ export class LeaderRun implements LeaseKeeperHost {
   /** Since when there is something to decide, in units; below 0: not yet. */
   get lateUnits(): number {
     const dueMs = this.#keeper.nextDeadlineMs();
-    return Math.floor((this.#now * unitMs - dueMs) / unitMs);
+    return Math.min(lateUnitsCap, Math.floor((this.#now * unitMs - dueMs) / unitMs));
   }
 
   /** All that bears on what can come, with times and keepalives as ages. */
@@ -151,11 +153,11 @@ export class LeaderRun implements LeaseKeeperHost {
   }
 
   #ageOf(number: number): number {
-    return firstNumber + this.#now - number;
+    return this.#now - number;
   }
 
   #hear(age: number, nowMs: number): void {
-    this.#lastHeard = firstNumber + this.#now - age;
+    this.#lastHeard = this.#now - age;
     this.#heardAt = this.#now - this.#stalledMs / unitMs;
     this.#hasHeard = true;
     this.#keeper.onKeepalive(this.#session, this.#lastHeard, nowMs);

@@ -39,7 +39,7 @@ interface Known extends LeaderState {
   readonly key: string;
   /** Another history that has led to it: what comes of each must be the same, or the key has overlooked something. */
   twin: readonly LeaderAction[] | null;
-  readonly steps: Map<string, LeaderStep>;
+  readonly steps: Map<string, { readonly action: LeaderAction; readonly made: LeaderStep }>;
 }
 
 export class LeaderTable {
@@ -80,16 +80,23 @@ export class LeaderTable {
   step(state: LeaderState, label: string, action: LeaderAction): LeaderStep {
     const from = this.#known[state.id] as Known;
     const before = from.steps.get(label);
-    if (before !== undefined) return before;
-    const step = this.#run([...from.history, action]);
-    from.steps.set(label, step);
-    if (from.twin !== null) this.#compare([...from.twin, action], step);
-    return step;
+    if (before !== undefined) return before.made;
+    const made = this.#run([...from.history, action]);
+    from.steps.set(label, { action, made });
+    if (from.twin !== null) this.#compare([...from.twin, action], made);
+    return made;
   }
 
   #run(history: readonly LeaderAction[]): LeaderStep {
     const run = this.#replay(history);
     return { next: this.#intern(run, history), proposed: run.proposed, acknowledged: run.acknowledged };
+  }
+
+  #addTwin(known: Known, history: readonly LeaderAction[], lateUnits: number): void {
+    known.twin = history;
+    if (known.lateUnits !== lateUnits)
+      throw new Error(`two lease keepers with one key have other deadlines: ${known.key}`);
+    for (const { action, made } of known.steps.values()) this.#compare([...history, action], made);
   }
 
   #compare(history: readonly LeaderAction[], { next, proposed, acknowledged }: LeaderStep): void {
@@ -111,7 +118,7 @@ export class LeaderTable {
     const { key, rounds, silentUnits, lateUnits, hasHeard } = run;
     const before = this.#byKey.get(key);
     if (before !== undefined) {
-      if (this.#hasTwins) before.twin ??= history;
+      if (this.#hasTwins && before.twin === null) this.#addTwin(before, history, lateUnits);
       return before;
     }
     const facts = { rounds, silentUnits, lateUnits, hasHeard };
