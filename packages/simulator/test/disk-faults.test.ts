@@ -143,6 +143,13 @@ describe("a power loss", () => {
     assert.deepEqual(indexes(bench.reopen().entries), [1, 2, 3, 4]);
   });
 
+  test("takes nothing before formation", () => {
+    const disk = new VirtualDisk(drawing());
+    assert.deepEqual([disk.kill(), disk.powerLoss()], ["nothing", { lost: 0 }]);
+    disk.format(firstBase);
+    assert.equal(disk.open(new ManualClock()).restored.base, firstBase);
+  });
+
   /** Two synced writes, then two that are only in the cache. */
   async function liedTo(...draws: readonly number[]): Promise<Bench> {
     const bench = new Bench(drawing(...draws));

@@ -106,7 +106,7 @@ export class Twins {
     this.writer.restart(life.states[0] ?? formed);
     const writes = this.random.integer(12);
     for (let done = 0; done < writes; done += 1) {
-      if (this.chance(12) && life.syncedBeforeLies === null) {
+      if (this.chance(9) && life.syncedBeforeLies === null) {
         life.syncedBeforeLies = done;
         this.disk.isLying = true;
       }
@@ -257,7 +257,7 @@ export class Twins {
     await written;
     this.note(life);
     const batches = life.states.length - 1;
-    const torn = await this.tearLog(life, batches - 1);
+    const torn = await this.tearLog(life, this.chance(3) ? batches : batches - 1);
     this.last = `a power loss with a write in flight: ${torn.kept} of ${batches} batches`;
     // The mark of the write is only written when the batch is whole on the disk.
     const isKept = torn.kept === batches;
@@ -318,9 +318,10 @@ export class Twins {
   }
 
   /** The mark as it was after some batch up to `last`, each slot by itself; one may be torn. Returns the batch that it names. */
-  private async tearMark({ marks }: Life, path: string, last: number): Promise<number> {
-    const draw = (): Buffer => marks[this.chance(2) ? last : this.random.integer(last + 1)] ?? Buffer.alloc(0);
-    const bytes = mixedMark(draw(), draw());
+  private async tearMark(life: Life, path: string, last: number): Promise<number> {
+    // The kernel writes out both pages together, or each when it likes.
+    const [newest, other] = [this.drawMark(life, last), this.drawMark(life, last)];
+    const bytes = this.chance(2) ? mixedMark(newest, other) : Buffer.from(newest);
     const slots = [...slotsOf(bytes)];
     if (this.chance(4)) {
       const slot = this.random.integer(2);
@@ -330,9 +331,13 @@ export class Twins {
       this.seen.tornSlots += 1;
     }
     writeFileSync(join(path, "mark"), bytes);
-    const atStart = Math.max(...slotsOf(marks[0] ?? bytes));
+    const atStart = Math.max(...slotsOf(life.marks[0] ?? bytes));
     // A slot from before the start's own batches asks for less than they do: as good as their own.
     return Math.max(0, Math.max(...slots) - atStart);
+  }
+
+  private drawMark({ marks }: Life, last: number): Buffer {
+    return marks[this.chance(2) ? last : this.random.integer(last + 1)] ?? assert.fail();
   }
 
   private async rotAway(life: Life): Promise<{ path: string; state: Expected } | null> {

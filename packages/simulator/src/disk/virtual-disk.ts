@@ -316,8 +316,10 @@ export class VirtualDisk {
   /** The machine dies. Returns how many batches are gone whose writes had returned: none unless the disk lied. */
   powerLoss(): { lost: number } {
     this.kill();
-    const { files } = this;
     this.machineBoot += 1;
+    this.counts.powerLosses += 1;
+    const files = this.formed;
+    if (files === null) return { lost: 0 };
     const kept = this.random.integer(this.cached.length + 1);
     const gone = this.cached.slice(kept);
     if (gone.length > 0) {
@@ -331,7 +333,6 @@ export class VirtualDisk {
       this.bootSynced = files.boot;
     }
     const lost = gone.filter(({ isPromised }) => isPromised).length;
-    this.counts.powerLosses += 1;
     this.counts.lostBatches += lost;
     this.counts.lostUnpromised += gone.length - lost;
     if (lost > 0) this.isShort = true;
