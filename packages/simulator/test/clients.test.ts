@@ -95,7 +95,6 @@ class ClientsWorld {
 
   emit(event: UntimedEvent): void {
     this.events.push({ ...event, at: this.scheduler.nowMs });
-    this.hash.add(this.scheduler.nowMs, JSON.stringify(event));
   }
 
   verdict(): Verdict {
@@ -150,6 +149,7 @@ test("the same seed gives the same run", async () => {
   for (const seed of [7, 7, 8]) {
     const world = new ClientsWorld({ seed });
     await world.run(10_000);
+    for (const event of world.events) world.hash.add(event.at, JSON.stringify(event));
     digests.push(world.hash.digest());
   }
   assert.equal(digests[0], digests[1]);
@@ -234,8 +234,8 @@ test("a drained client has no open calls, and says so", async () => {
 test("hand-made frames in any order leave a history that holds", async () => {
   const world = new ClientsWorld({ seed: 5, clients: 1, rawClients: 3 });
   const random = streamOf(5, "faults");
-  for (let round = 0; round < 40; round += 1) {
-    await world.run(random.between(200, 3_000));
+  for (let round = 0; round < 20; round += 1) {
+    await world.run(random.between(200, 2_000));
     if (random.chance(0.5)) world.cluster.elect();
     else world.cluster.cut();
   }

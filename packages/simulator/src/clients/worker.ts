@@ -185,7 +185,7 @@ export class Worker {
     const options = this.#random.chance(0.3) ? { lockDelayMs: this.#random.between(1, 2_000) } : {};
     try {
       const { ended } = await application.holdfast.forceRelease(name, token, options);
-      application.parts.counts.add(ended > 0 ? "forced" : "forced nothing");
+      application.parts.counts.add(ended > 0 ? "force: ended holds" : "force: ended nothing");
       application.end(call, { kind: "forced", ended });
     } catch (error) {
       application.end(call, { kind: "unknown", code: codeOf(error) });
