@@ -4,6 +4,7 @@ import { describe, it } from "node:test";
 import { InvariantError } from "../src/invariants/invariant-error.js";
 import { CoreCluster } from "./invariants-cores.js";
 import type { Flaw } from "./invariants-cores.js";
+import { medianCosts } from "./invariants-cost.js";
 
 const seeds = 40;
 const events = 1_500;
@@ -60,4 +61,13 @@ describe("the watch over real cores", () => {
       assert.notEqual(eventsUntilFound(flaw, rules), null, `not found in ${seeds} seeds`);
     });
   }
+
+  it("costs microseconds an event", (context) => {
+    medianCosts(true, 1_000);
+    for (const [kind, us] of medianCosts(true, 1_000)) {
+      context.diagnostic(`${kind}: ${us.toFixed(1)} us`);
+      // Far above what it takes (1 to 10), for a machine that is busy with other things.
+      assert.ok(us < 100, `${kind}: ${us} us`);
+    }
+  });
 });
