@@ -26,7 +26,6 @@ test("after a crash at any moment the model finds what the real store finds", { 
       throw new Error(`in life ${life} of HOLDFAST_SEED=${seed}: ${twins.last}`, { cause: error });
     }
   }
-  await twins.end();
   const { seen, droppedByKill } = twins;
   t.diagnostic(JSON.stringify({ ...seen, droppedByKill }));
   if (lives < 150) return;
