@@ -115,7 +115,7 @@ class ClientsWorld {
 
 test("a healthy run is judged, and found well", async () => {
   const world = new ClientsWorld({ seed: 1 });
-  await world.run(60_000);
+  await world.run(25_000);
   await world.drain(20_000);
   const { judged } = world.verdict().counts;
   for (const rule of [
@@ -148,7 +148,7 @@ test("the same seed gives the same run", async () => {
   const digests: string[] = [];
   for (const seed of [7, 7, 8]) {
     const world = new ClientsWorld({ seed });
-    await world.run(10_000);
+    await world.run(4_000);
     for (const event of world.events) world.hash.add(event.at, JSON.stringify(event));
     digests.push(world.hash.digest());
   }

@@ -30,7 +30,7 @@ export class Worker {
 
   async run(): Promise<void> {
     const { workload } = this.#application.parts;
-    while (!this.#application.isDraining) {
+    for (let count = 0; count < workload.actionsMax && !this.#application.isDraining; count += 1) {
       await this.#act(pickAction(this.#random, workload.weights));
       await this.#application.sleep(this.#random.logUniform(0.5, workload.pauseMsMax));
     }

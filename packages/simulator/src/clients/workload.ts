@@ -89,6 +89,8 @@ const usualChances: Readonly<Record<Trait, number>> = {
 };
 
 export interface Workload {
+  /** Of each task. */
+  readonly actionsMax: number;
   readonly names: readonly string[];
   readonly ttlMs: number;
   readonly weights: Readonly<Record<Action, number>>;
@@ -103,11 +105,13 @@ export interface Workload {
 }
 
 export interface WorkloadWorld {
+  /** 1,000,000 when left out. */
+  readonly actionsMax?: number;
   readonly names: readonly string[];
   readonly ttlMs: number;
 }
 
-export function drawWorkload(random: Random, { names, ttlMs }: WorkloadWorld): Workload {
+export function drawWorkload(random: Random, { names, ttlMs, actionsMax = 1_000_000 }: WorkloadWorld): Workload {
   const keptChance = random.pick([0.4, 0.7, 1]);
   const weights = { ...usualWeights };
   for (const action of actions) if (!random.chance(keptChance)) weights[action] = 0;
@@ -115,6 +119,7 @@ export function drawWorkload(random: Random, { names, ttlMs }: WorkloadWorld): W
   const chances = { ...usualChances };
   for (const trait of traits) if (!random.chance(keptChance)) chances[trait] = 0;
   return {
+    actionsMax,
     names,
     ttlMs,
     weights,
@@ -127,8 +132,8 @@ export function drawWorkload(random: Random, { names, ttlMs }: WorkloadWorld): W
 }
 
 /** Everything, evenly: for tests, and for runs that don't swarm. */
-export function wholeWorkload({ names, ttlMs }: WorkloadWorld): Workload {
-  const times = { pauseMsMax: 100, holdMsMax: ttlMs / 10, waitMsMax: ttlMs, drainMs: 0 };
+export function wholeWorkload({ names, ttlMs, actionsMax = 1_000_000 }: WorkloadWorld): Workload {
+  const times = { actionsMax, pauseMsMax: 100, holdMsMax: ttlMs / 10, waitMsMax: ttlMs, drainMs: 0 };
   return { names, ttlMs, weights: usualWeights, chances: usualChances, ...times };
 }
 
