@@ -50,6 +50,8 @@ export class SimulatedProcess {
   #pausedUntilMs = 0;
   /** Immediates and arrivals under way, and what came during a pause, in its order. */
   #frozen: Frozen[] = [];
+  /** What came during the last pause. */
+  thawed = 0;
   #isKilled = false;
   #isSuspended = false;
 
@@ -218,9 +220,12 @@ export class SimulatedProcess {
     this.#isSuspended = false;
     const frozen = this.#frozen;
     this.#frozen = [];
+    this.thawed = frozen.length;
     const timersFirst = this.#random.chance(0.5);
     const order = (each: Frozen): number => (each.phase === 1 ? 2 : each.isTimer === timersFirst ? 0 : 1);
-    const sorted = frozen.map((each, at) => ({ each, at })).sort((a, b) => order(a.each) - order(b.each) || a.at - b.at);
+    const sorted = frozen
+      .map((each, at) => ({ each, at }))
+      .sort((a, b) => order(a.each) - order(b.each) || a.at - b.at);
     for (const { each } of sorted) this.#schedule(0, "thaw", each.run, 1);
   }
 }

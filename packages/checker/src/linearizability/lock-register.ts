@@ -75,6 +75,8 @@ export const lockRegister: Specification<LockOperation, LockState> = {
     }
   },
 
+  hasPlace: ({ kind }) => kind !== "wait",
+
   keyOf({ holders, newest }) {
     const held = holders.map(({ hold, token, joined, slot }) => `${hold}@${token}/${joined}#${slot}`).sort();
     return `${held.join(" ")};${[...newest].sort(([a], [b]) => a - b).join(" ")}`;

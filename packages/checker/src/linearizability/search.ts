@@ -26,6 +26,8 @@ export interface Specification<Operation, State> {
   readonly initial: State;
   /** Null: not allowed in this state. */
   apply(state: State, operation: Operation, moment: Moment<Operation>): State | null;
+  /** False: it only stands in the way of others, and has no place in the order. */
+  hasPlace(operation: Operation): boolean;
   /** Equal exactly for equal states. */
   keyOf(state: State): string;
   /**
@@ -114,7 +116,7 @@ class Search<Operation extends Interval, State> implements Moment<Operation> {
     let node = this.chain.first;
     while (this.requiredLeft > 0) {
       const current = node === -1 ? null : this.nodeAt(node);
-      if (current !== null && current.isCall && !this.turns.isNext(current.operation)) {
+      if (current !== null && current.isCall && !this.mayPlace(current.operation)) {
         node = this.chain.after(node);
         continue;
       }
@@ -144,6 +146,10 @@ class Search<Operation extends Interval, State> implements Moment<Operation> {
       node = this.chain.after(this.callNode[frame.operation] ?? -1);
     }
     return { kind: "linearizable", steps: this.steps };
+  }
+
+  private mayPlace(index: number): boolean {
+    return this.turns.isNext(index) && this.specification.hasPlace(this.operationAt(index));
   }
 
   private tryToPlace(index: number, state: State): State | null {

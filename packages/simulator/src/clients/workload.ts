@@ -107,11 +107,14 @@ export interface Workload {
 export interface WorkloadWorld {
   /** 1,000,000 when left out. */
   readonly actionsMax?: number;
+  /** What pauses are measured by: an election timeout. 100 when left out. */
+  readonly unitMs?: number;
   readonly names: readonly string[];
   readonly ttlMs: number;
 }
 
-export function drawWorkload(random: Random, { names, ttlMs, actionsMax = 1_000_000 }: WorkloadWorld): Workload {
+export function drawWorkload(random: Random, world: WorkloadWorld): Workload {
+  const { names, ttlMs, actionsMax = 1_000_000, unitMs = 100 } = world;
   const keptChance = random.pick([0.4, 0.7, 1]);
   const weights = { ...usualWeights };
   for (const action of actions) if (!random.chance(keptChance)) weights[action] = 0;
@@ -124,7 +127,7 @@ export function drawWorkload(random: Random, { names, ttlMs, actionsMax = 1_000_
     ttlMs,
     weights,
     chances,
-    pauseMsMax: random.logUniform(5, 1_000),
+    pauseMsMax: random.logUniform(0.05, 8) * unitMs,
     holdMsMax: random.logUniform(5, ttlMs / 2),
     waitMsMax: random.logUniform(100, 3 * ttlMs),
     drainMs: random.chance(0.3) ? null : random.pick([0, 0, 500, Number.POSITIVE_INFINITY]),

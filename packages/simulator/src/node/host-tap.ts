@@ -1,16 +1,12 @@
-/** What a node's host does, as events of the history: entries committed and applied, leadership, stalls. */
+/** What a node's host does, as events of the history: entries committed and applied, leadership, stalls. The watch compares states. */
 import type { Effect } from "@holdfast/lock";
 import type { NodeHost } from "@holdfast/server";
 import type { Recorder } from "../recorder.js";
 import { probed } from "./host-access.js";
 import type { ProbedHost } from "./host-access.js";
 
-/** A state hash is a walk over the whole state. */
-const hashEvery = 16;
-
 export class HostTap {
   readonly #node: string;
-  readonly #host: NodeHost;
   readonly #parts: ProbedHost;
   readonly #recorder: Recorder;
   #applied: number;
@@ -19,7 +15,6 @@ export class HostTap {
 
   constructor(node: string, host: NodeHost, recorder: Recorder) {
     this.#node = node;
-    this.#host = host;
     this.#parts = probed(host);
     this.#recorder = recorder;
     this.#applied = this.#lastApplied;
@@ -96,10 +91,8 @@ export class HostTap {
     const entry = this.#parts.raft.entryAt(index as never);
     // Compacted in the turn that applied it: what it was is told by others.
     if (entry === null) return;
-    const isAtEnd = index === this.#lastApplied;
-    const stateHash = isAtEnd && index % hashEvery === 0 ? this.#host.stateHash() : null;
     const hash = String(entry.chain);
-    this.#recorder.emit({ kind: "applied", node: this.#node, index, hash, stateHash, effects });
+    this.#recorder.emit({ kind: "applied", node: this.#node, index, hash, stateHash: null, effects });
   }
 
   /** Remembers in which term a leader's clock decided an entry: the log doesn't say it. */

@@ -164,7 +164,7 @@ export class SimulatedNode {
     return {
       clock: process,
       random,
-      transport: createPeerTransport(network, this.id, process),
+      transport: createPeerTransport(network, this.id, process, () => hooks.hit("before a frame is sent")),
       metrics: silentMetrics((effects) => {
         const life = this.#lifeOf(process);
         if (life === null) return;
@@ -228,7 +228,8 @@ export class SimulatedNode {
     this.#end(life, "process");
     if (isFinal(ending, this.directory)) this.refusedFor = ending.sentence ?? ending.exit;
     this.#parts.events.onDown(this, ending);
-    if (ending.exit !== "ok" || this.isKeptUp) this.#parts.scheduler.after(restartMs, `restart ${this.id}`, () => this.start());
+    if (ending.exit !== "ok" || this.isKeptUp)
+      this.#parts.scheduler.after(restartMs, `restart ${this.id}`, () => this.start());
   }
 
   #end(life: Life, kind: "process" | "machine"): void {

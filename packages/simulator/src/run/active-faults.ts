@@ -1,5 +1,6 @@
 /** Faults that are planned and those that are in force, and what is left of them in the end. */
 import type { SimulatedNode } from "../node/simulated-node.js";
+import { figureOf } from "./bites.js";
 import type { PlannedFault } from "./fault-kinds.js";
 import { beginFault } from "./faults.js";
 import type { Undo } from "./faults.js";
@@ -49,13 +50,22 @@ export class Faults {
     const world = this.#world;
     if (world.areFaultsOver) return;
     world.counts.add(`fault: ${fault.kind}`);
+    const before = figureOf(fault.kind, world);
+    const noteBite = (): void => {
+      if (figureOf(fault.kind, world) > before) world.counts.add(`bit: ${fault.kind}`);
+    };
     const undo = beginFault(world, fault, position);
     const text = `${fault.kind} for ${fault.lastsMs} ms`;
     world.recorder.tell("fault", text);
     world.recorder.emit({ kind: "fault", fault: text });
-    if (undo === null) return;
+    // A fault without an end of its own bites at once, or soon.
+    if (undo === null) {
+      world.after(fault.lastsMs + world.plan.timing.electionTimeoutMs, noteBite);
+      return;
+    }
     this.#undos.set(fault, undo);
     world.after(fault.lastsMs, () => {
+      noteBite();
       if (!this.#undos.delete(fault)) return;
       world.recorder.tell("fault", `${fault.kind} ends`);
       undo();

@@ -1,5 +1,5 @@
 /** The clients of a run: those that were there from the start, those that took a dead one's place, and what they share. */
-import { CallNumbers, drawWorkload, Resource, SimulatedClient } from "../clients/index.js";
+import { CallNumbers, drawWorkload, RawClient, Resource, SimulatedClient } from "../clients/index.js";
 import type { OpenCall, RunningClient } from "../clients/index.js";
 import { createClientTransport } from "../network/index.js";
 import { SimulatedProcess } from "../process.js";
@@ -46,7 +46,9 @@ export class Clients {
     const { plan, scheduler, recorder, network, counts } = this.#world;
     const { id, process } = this.#newProcess("c");
     const random = streamOf(plan.seed, `client ${id}`);
-    const workload = drawWorkload(random, { names: this.#names, ttlMs: plan.ttlMs });
+    const { ttlMs, actionsMax, timing } = plan;
+    const unitMs = timing.electionTimeoutMs;
+    const workload = drawWorkload(random, { names: this.#names, ttlMs, actionsMax, unitMs });
     const client: RunningClient = new SimulatedClient(
       { id, endpoints: this.#endpoints(), connectTimeoutMs: 10_000, workers: random.between(1, 4), workload },
       {
@@ -64,6 +66,36 @@ export class Clients {
     this.#live.set(id, { client, process });
     client.start();
     if (this.#isDraining) client.beginDrain();
+    return id;
+  }
+
+  addRaw(): string {
+    const { plan, scheduler, recorder, network, counts } = this.#world;
+    const { id, process } = this.#newProcess("r");
+    const random = streamOf(plan.seed, `client ${id}`);
+    const client: RunningClient = new RawClient(
+      {
+        id,
+        endpoints: this.#endpoints(),
+        names: this.#names,
+        semaphores: [{ name: "places", slots: random.between(1, 4) }],
+        ttlMs: plan.ttlMs,
+        pauseMsMax: random.logUniform(0.2, 8) * plan.timing.electionTimeoutMs,
+      },
+      {
+        process,
+        scheduler,
+        transport: createClientTransport(network, { place: id, process, tap: null }),
+        random,
+        sink: recorder,
+        numbers: this.#numbers,
+        resource: this.#resource,
+        counts,
+        onDefect: (error) => this.#world.fail(error),
+      },
+    );
+    this.#live.set(id, { client, process });
+    client.start();
     return id;
   }
 

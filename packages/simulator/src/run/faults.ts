@@ -134,7 +134,12 @@ function swizzle({ world, random, fault }: FaultContext): Undo {
 
 function crashAtPoint({ world, node, random }: FaultContext): Undo {
   const kind = random.chance(0.3) ? "machine" : "process";
-  node.armCrash(random.pick(crashPoints), 1 + random.integer(6), () => world.crash(node, kind));
+  const point = random.pick(crashPoints);
+  node.armCrash(point, 1 + random.integer(6), () => {
+    world.counts.add("died at a point");
+    world.counts.add(`died ${point}`);
+    world.crash(node, kind);
+  });
   return () => {
     node.disarm();
     node.start();
@@ -311,8 +316,7 @@ const actions: Readonly<Record<FaultKind, Action>> = {
     return () => world.setRate(node.id, 1);
   },
   wallJump: ({ world, node, random }) => {
-    for (const each of [node.id, ...world.clientIds()])
-      world.process(each)?.jumpWall((random.fraction() - 0.5) * 7_200_000);
+    for (const each of [node.id, ...world.clientIds()]) world.jumpWall(each, (random.fraction() - 0.5) * 7_200_000);
     return null;
   },
   suspendNode: ({ world, node, fault }) => {

@@ -21,7 +21,8 @@ export async function expectProgress(world: World, core: readonly SimulatedNode[
   world.clients.drainAll();
   const leaderLimitMs = 10 * electionTimeoutMs + reconnectMs;
   await world.run(leaderLimitMs, () => servingLeader(core) !== null);
-  if (servingLeader(core) === null) throw new StuckError("no-leader", `no leader serves ${leaderLimitMs} ms after the healing`);
+  if (servingLeader(core) === null)
+    throw new StuckError("no-leader", `no leader serves ${leaderLimitMs} ms after the healing`);
   times.leaderMs = world.nowMs - healedMs;
   // Locks of the dead stand in the way for 2 TTL + 3 election timeouts; clients that were far back off.
   const ttlMs = world.longestTtlMs;
@@ -29,7 +30,10 @@ export async function expectProgress(world: World, core: readonly SimulatedNode[
   await world.run(callsLimitMs, () => world.clients.areIdle);
   if (!world.clients.areIdle) {
     const open = world.clients.openCalls().map(({ description, ageMs }) => `${description} for ${ageMs.toFixed(0)} ms`);
-    throw new StuckError("open-calls", `${callsLimitMs} ms after the healing calls are open: ${open.join("; ")}\n${world.clients.describe().join("\n")}`);
+    throw new StuckError(
+      "open-calls",
+      `${callsLimitMs} ms after the healing calls are open: ${open.join("; ")}\n${world.clients.describe().join("\n")}`,
+    );
   }
   times.callsMs = world.nowMs - healedMs;
 }
@@ -41,13 +45,15 @@ export async function expectRest(world: World, core: readonly SimulatedNode[], t
   for (const client of world.clientIds()) world.clients.kill(client);
   const limitMs = 2 * world.longestTtlMs + 3 * electionTimeoutMs + reconnectMs;
   await world.run(limitMs, () => isEmpty(core));
-  if (!isEmpty(core)) throw new StuckError("session-stays", `${limitMs} ms after the last client's end the state is not empty`);
+  if (!isEmpty(core))
+    throw new StuckError("session-stays", `${limitMs} ms after the last client's end the state is not empty`);
   times.sessionsMs = world.nowMs - goneMs;
   await world.run(5 * electionTimeoutMs + reconnectMs, () => areEqual(core));
   if (!areEqual(core)) throw new StuckError("no-convergence", `the core differs: ${core.map(standOf).join("; ")}`);
   const term = termOf(core);
   await world.run(4 * electionTimeoutMs);
-  if (termOf(core) !== term) throw new StuckError("term-rises", `the term rose from ${term} to ${termOf(core)} at rest`);
+  if (termOf(core) !== term)
+    throw new StuckError("term-rises", `the term rose from ${term} to ${termOf(core)} at rest`);
 }
 
 /** A node of the core that leads, serves, and is followed by a majority of the core. */

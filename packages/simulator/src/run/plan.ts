@@ -15,6 +15,10 @@ export interface Plan {
   readonly limits: PlannedLimits;
   readonly world: PlannedWorld;
   readonly clients: number;
+  /** Clients that speak the protocol by hand, and badly. */
+  readonly rawClients: number;
+  /** Of each client's task: how much it does, at most. */
+  readonly actionsMax: number;
   readonly locks: number;
   readonly ttlMs: number;
   readonly faults: readonly PlannedFault[];
@@ -57,7 +61,7 @@ export function drawPlan(seed: number): Plan {
   const nodes = random.pick([1, 3, 3, 3, 3, 5, 5] as const);
   const timing = drawTiming(random);
   const ttlMs = drawTtl(random, timing.electionTimeoutMs);
-  const faultyMs = Math.min(Math.max(30 * timing.electionTimeoutMs, 4 * ttlMs), 30_000);
+  const faultyMs = Math.min(Math.max(20 * timing.electionTimeoutMs, 3 * ttlMs), 40 * timing.electionTimeoutMs);
   return {
     seed,
     nodes,
@@ -71,6 +75,8 @@ export function drawPlan(seed: number): Plan {
       driftMax: random.pick([0, 0.001, 0.0049]),
     },
     clients: random.between(1, 6),
+    rawClients: random.chance(0.3) ? 1 : 0,
+    actionsMax: 1_000_000,
     locks: random.between(1, 5),
     ttlMs,
     faults: drawFaults(random, { nodes, faultyMs, ttlMs, timing }),
@@ -80,7 +86,7 @@ export function drawPlan(seed: number): Plan {
 }
 
 function drawTiming(random: Random): PlannedTiming {
-  const electionTimeoutMs = random.pick([150, 300, 500, 1_000]);
+  const electionTimeoutMs = random.pick([500, 1_000, 2_000, 3_000]);
   return {
     electionTimeoutMs,
     heartbeatMs: Math.round(electionTimeoutMs / random.pick([5, 5, 10])),
@@ -91,7 +97,8 @@ function drawTiming(random: Random): PlannedTiming {
 /** The least that the configuration allows, or at times 30 election timeouts, from where on promise 6 is judged. */
 function drawTtl(random: Random, electionTimeoutMs: number): number {
   const leastMs = 3 * electionTimeoutMs + 500;
-  return Math.round(random.pick([leastMs, 1.5 * leastMs, 3 * leastMs, Math.max(leastMs, 30 * electionTimeoutMs)]));
+  if (random.chance(0.15)) return 30 * electionTimeoutMs;
+  return Math.round(leastMs * random.pick([1, 1, 1.5, 3]));
 }
 
 function drawLimits(random: Random): PlannedLimits {

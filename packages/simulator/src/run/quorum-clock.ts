@@ -31,7 +31,7 @@ export class QuorumClock {
 
   /** Pauses and disks have no event of their own here. */
   #watch(): void {
-    this.#world.scheduler.after(20, "quorum", () => {
+    this.#world.scheduler.after(this.#world.plan.timing.electionTimeoutMs / 5, "quorum", () => {
       this.note();
       this.#watch();
     });

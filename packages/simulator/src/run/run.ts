@@ -47,7 +47,7 @@ export async function run(plan: Plan, options: RunOptions = {}): Promise<RunResu
     error = thrown;
   }
   const history = historyOf(world);
-  const verdict = check(history, { stepsMax: options.stepsMax ?? 200_000 });
+  const verdict = check(history, { stepsMax: options.stepsMax ?? 3_000_000 });
   return {
     seed: plan.seed,
     hash: world.hash.digest(),

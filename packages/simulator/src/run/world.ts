@@ -3,7 +3,8 @@ import type { Message } from "@holdfast/raft";
 import type { Config, NodeHost } from "@holdfast/server";
 import type { Ending } from "@holdfast/server/parts";
 import { Counts } from "../clients/counts.js";
-import { ClusterWatch, InvariantError } from "../invariants/index.js";
+import { ClusterWatch } from "../invariants/index.js";
+import type { Bounds, DurableView } from "../invariants/index.js";
 import { probed } from "../node/host-access.js";
 import { SimulatedNode } from "../node/simulated-node.js";
 import { Network, usualNetwork } from "../network/index.js";
@@ -18,6 +19,17 @@ import { configFor } from "./config.js";
 import type { Plan } from "./plan.js";
 import { QuorumClock } from "./quorum-clock.js";
 import type { Undo } from "./faults.js";
+
+/** Far above what a run of this size needs. */
+const bounds: Bounds = {
+  sessions: 5_000,
+  waiters: 5_000,
+  logEntries: 10_000,
+  queuedEvents: 2_000,
+  queuedFrames: 2_000,
+  queuedWrites: 2_000,
+  openRounds: 2_000,
+};
 
 /** A cut that is in force. */
 interface Cut {
@@ -60,7 +72,12 @@ export class World {
       voters: ids,
       firstIndex,
       electionTimeoutMs: plan.timing.electionTimeoutMs,
-      events: { onCommitted: () => undefined, onLeader: () => undefined, onDeposed: () => undefined },
+      bounds,
+      events: {
+        onCommitted: () => undefined,
+        onLeader: () => this.counts.add("leader elected"),
+        onDeposed: () => undefined,
+      },
     });
     this.nodes = ids.map((id) => this.#createNode(id));
     this.clients = new Clients(this);
@@ -88,6 +105,7 @@ export class World {
       node.start();
     }
     for (let count = 0; count < this.plan.clients; count += 1) this.addClient();
+    for (let count = 0; count < this.plan.rawClients; count += 1) this.clients.addRaw();
   }
 
   /** Of those who believe to lead, the one of the latest term. */
@@ -164,6 +182,12 @@ export class World {
     if (!node.isRunning) return;
     this.recorder.tell(node.id, kind === "process" ? "is killed" : "loses power");
     this.recorder.emit({ kind: "crashed", process: node.id });
+    // It may die in mid-turn, after it has told others what the watch hasn't seen yet.
+    try {
+      this.watch.afterEvent(node.id);
+    } catch {
+      // In mid-turn not everything fits together.
+    }
     const lostBefore = node.disk.counts.lostBatches;
     node.crash(kind);
     if (node.disk.counts.lostBatches > lostBefore) this.watch.forgive(node.id);
@@ -207,14 +231,21 @@ export class World {
     if (process?.isPaused === true) return;
     if (node !== null) node.setRate(rate);
     else process?.setRate(rate);
+    this.counts.add("clock rate changed");
     this.recorder.emit({ kind: "clockRate", process: id, rate });
   }
 
   #tellWhenAwake(id: string, process: SimulatedProcess, ms: number): void {
     this.scheduler.after(ms, `awake ${id}`, () => {
-      if (process.isPaused) this.#tellWhenAwake(id, process, 10);
-      else this.recorder.emit({ kind: "resumed", process: id });
+      if (process.isPaused) return this.#tellWhenAwake(id, process, 10);
+      this.recorder.emit({ kind: "resumed", process: id });
+      if (process.thawed > 0) this.counts.add("something came during a pause");
     });
+  }
+
+  jumpWall(id: string, ms: number): void {
+    this.process(id)?.jumpWall(ms);
+    this.counts.add("wall clock jumped");
   }
 
   // The network.
@@ -291,17 +322,24 @@ export class World {
   #onHost(node: SimulatedNode, host: NodeHost): void {
     const { process, disk } = node;
     if (process === null) return;
-    const view = {
+    // A disk that lies says so of what is only in its cache.
+    const said = (): DurableView => (disk.counts.unsyncedWrites > 0 ? disk.visible() : disk.durable());
+    const view: DurableView = {
       get hardState() {
-        return disk.durable().hardState;
+        return said().hardState;
       },
       get last() {
-        return disk.durable().last;
+        return said().last;
       },
-      termAt: (index: Parameters<ReturnType<typeof disk.durable>["termAt"]>[0]) => disk.durable().termAt(index),
-      chainAt: (index: Parameters<ReturnType<typeof disk.durable>["chainAt"]>[0]) => disk.durable().chainAt(index),
+      termAt: (index) => said().termAt(index),
+      chainAt: (index) => said().chainAt(index),
     };
     this.watch.onStarted(node.id, host, view, process);
+    const onMessages = host.onMessages.bind(host);
+    host.onMessages = (from, messages): void => {
+      this.watch.onDelivered(node.id, from);
+      onMessages(from, messages);
+    };
     const { links } = probed(host).parts;
     const send = links.send.bind(links);
     links.send = (to: string, messages: readonly Message[]): void => {
@@ -325,7 +363,7 @@ export class World {
     try {
       check();
     } catch (error) {
-      this.fail(error instanceof InvariantError ? error : error);
+      this.fail(error);
     }
   }
 }
