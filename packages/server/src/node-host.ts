@@ -368,7 +368,8 @@ export class NodeHost implements PeerEvents {
 
   private onEffects(index: Index, effects: readonly Effect[]): void {
     this.parts.metrics.noteEffects(effects, this.isServing);
-    if (!this.isLeader()) return;
+    // What a new leader still has to apply of earlier terms answers nobody: it may be older than the question.
+    if (!this.isServing) return;
     this.keeper.onEffects(effects, this.nowMs);
     this.gateway.onEffects(index, effects);
   }

@@ -44,6 +44,33 @@ function cut(cluster: VirtualCluster, from: readonly VirtualNode[], to: readonly
   }
 }
 
+describe("node host: a leader with a backlog", () => {
+  it("answers no forced release with an older one of the same token", async () => {
+    const cluster = new VirtualCluster();
+    const first = cluster.client(await cluster.leader());
+    const session = await open(first, 1);
+    acquire(first, session, 1, "doc");
+    const granted = await first.expect("outcome", ({ request }) => request === 1);
+    const force = { kind: "forceRelease", name: "doc", token: granted.index, principal: "me", lockDelayMs: 0 } as const;
+    first.sendAll({ ...force, id: 1 });
+    assert.equal((await first.expect("forced")).ended, 1);
+    for (const node of cluster.nodes) cluster.kill(node);
+    for (const node of cluster.nodes) {
+      // The leader's own no-op takes long to commit: until then nothing of the log is applied.
+      node.disk.syncMs = () => 40;
+      cluster.start(node);
+    }
+    const { clock } = cluster;
+    await clock.until("a new leader", () => cluster.leaders().length > 0, 20 * electionTimeoutMs);
+    const [leader] = cluster.leaders();
+    assert.ok(leader);
+    assert.equal(leader.host?.status().lastApplied, 0);
+    const second = cluster.client(leader);
+    second.sendAll({ ...force, id: 1 });
+    assert.equal((await second.expect("forced")).ended, 0);
+  });
+});
+
 describe("node host: what peers are held to", () => {
   it("a late acknowledgement of an old term is no promise about the entries that took its place", async () => {
     let lateMs = 0;
