@@ -10,6 +10,7 @@ const checks = [
   { name: "lint", command: [tool("oxlint/bin/oxlint")] },
   { name: "format", command: [tool("@biomejs/biome/bin/biome"), "format", "--max-diagnostics=200"] },
   { name: "tidy", command: [path.join(top, "scripts/tidy.js")] },
+  { name: "mutants", command: [path.join(top, "scripts/mutants.js"), "--check"] },
 ];
 
 const failed = [];

@@ -32,17 +32,19 @@ function entries(tree) {
   found.push(...tree.sources.filter((file) => /\.test\.[jt]s$/.test(file) || file.startsWith("docs/examples/")));
   const naming = tree.paths.filter((file) => /(^|\/)package\.json$|\.md$|^\.ci\/run$/.test(file));
   const said = naming.map((file) => tree.text(file)).join("\n");
-  const isSaid = (/** @type {string} */ file) => said.includes(file) || said.includes(compiledTest(file));
-  found.push(...tree.sources.filter((file) => /^(scripts|test)\//.test(file) && isSaid(file)));
+  const isRun = (/** @type {string} */ file) => said.includes(compiled(file));
+  // Documents speak of sources in packages for other reasons than to run them.
+  const isSaid = (/** @type {string} */ file) => said.includes(file) || isRun(file);
+  found.push(...tree.sources.filter((file) => (/^(scripts|test)\//.test(file) ? isSaid(file) : isRun(file))));
   return found;
 }
 
 /**
- * test/story/story.ts runs as test/dist/story/story.js.
+ * test/story/story.ts runs as test/dist/story/story.js, packages/x/src/main.ts as packages/x/dist/src/main.js.
  * @param {string} file
  */
-function compiledTest(file) {
-  return file.replace(/^test\//, "test/dist/").replace(/\.ts$/, ".js");
+function compiled(file) {
+  return file.replace(/^(test|packages\/[^/]+)\//, "$1/dist/").replace(/\.ts$/, ".js");
 }
 
 /**

@@ -42,7 +42,7 @@ function checkPackage(tree, name) {
     for (const each of importsOf(tree.tokens(file))) {
       const outside = packageOf(each.specifier);
       if (outside !== null) used.add(outside);
-      const text = problemWith(name, file, each, declared);
+      const text = problemWith(tree, name, file, each, declared);
       if (text !== null) problems.push({ file, line: each.line, text });
     }
   }
@@ -60,13 +60,14 @@ function checkPackage(tree, name) {
 }
 
 /**
+ * @param {import("./tree.js").Tree} tree
  * @param {string} name
  * @param {string} file
  * @param {import("./imports.js").Import} each
  * @param {Record<string, string>} declared
  * @returns {string | null}
  */
-function problemWith(name, file, each, declared) {
+function problemWith(tree, name, file, each, declared) {
   const { specifier, typeOnly } = each;
   if (specifier.startsWith(".")) return leavesSource(file, specifier) ? `${specifier} leaves the package's src` : null;
   const isPure = purePackages.includes(name);
@@ -79,12 +80,24 @@ function problemWith(name, file, each, declared) {
     if (other === "simulator") return "nothing imports the simulator";
     if (allowed === undefined) return `${name} may not import ${other}`;
     if (allowed === "types" && !typeOnly) return `${name} may import only types of ${other} (import type)`;
-    if (specifier !== outside && other !== "fence") return `${specifier}: only the package's index can be imported`;
+    if (!isEntry(tree, other, specifier.slice(outside.length))) return `${specifier} is no entry of the package`;
+    if (specifier === `${outside}/parts` && name !== "simulator") return `${specifier} is for the simulator alone`;
   } else if (isPure && !(/** @type {Record<string, string[]>} */ (allowedInPure[name] ?? []).includes(outside))) {
     return `${specifier} in a pure package`;
   }
   if (!(outside in declared)) return `${outside} is not among the package's dependencies`;
   return null;
+}
+
+/**
+ * What the package's `exports` names; its index always.
+ * @param {import("./tree.js").Tree} tree
+ * @param {string} name
+ * @param {string} subpath "" or "/parts"
+ */
+function isEntry(tree, name, subpath) {
+  const manifest = `packages/${name}/package.json`;
+  return subpath === "" || (tree.has(manifest) && `.${subpath}` in (tree.json(manifest).exports ?? {}));
 }
 
 /**

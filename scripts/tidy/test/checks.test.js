@@ -61,12 +61,76 @@ test("dependencies: directions, types only, deep imports, undeclared, unused, un
   assert.deepEqual(said(checkDependencies(tree)), [
     "packages/client/src/index.ts:3: client may import only types of lock (import type)",
     "packages/client/src/index.ts:4: client may not import raft",
-    "packages/client/src/index.ts:5: @holdfast/wire/dist/src/d.js: only the package's index can be imported",
+    "packages/client/src/index.ts:5: @holdfast/wire/dist/src/d.js is no entry of the package",
     "packages/client/src/index.ts:6: ws is not among the package's dependencies",
     "packages/client/src/index.ts:7: ../../server/src/x.js leaves the package's src",
     "packages/client/package.json:1: dependency level is imported by no file in src",
     "packages/client/package.json:1: dependency level is not pinned exactly: ^10.0.0",
     "packages/client/test/a.test.ts:2: ../../server/src/y.js leaves packages/client/; import the package by its name",
+  ]);
+});
+
+test("purity: a simulated run knows no clock, no timer and no chance but its seed's", () => {
+  const bad = [
+    'import { once } from "node:events";',
+    "Date.now(); performance.now(); Math.random(); setTimeout(f, 1);",
+    "setImmediate(f); queueMicrotask(f); globalThis.setInterval(f, 1);",
+    "for (const key in object) process.nextTick(f);",
+    "AbortSignal.timeout(1); crypto.randomUUID();",
+  ].join("\n");
+  const good = [
+    'import assert from "node:assert/strict";',
+    'import type { Writable } from "node:stream";',
+    "process.setImmediate(f); clock.timeout(1); await process.kill();",
+    'if ("key" in object) random.fraction();',
+  ].join("\n");
+  const ahead = "setImmediate(f); queueMicrotask(f);";
+  const tree = treeOf({
+    "packages/simulator/src/run/a.ts": bad,
+    "packages/simulator/src/run/b.ts": good,
+    "packages/simulator/src/scheduler.ts": `${ahead} setTimeout(f, 1);`,
+    "packages/simulator/src/process.ts": ahead,
+    "packages/simulator/src/main.ts": bad,
+    "packages/simulator/src/explore/main.ts": bad,
+    "packages/simulator/test/a.test.ts": bad,
+  });
+  const place = "is banned in what a simulated run uses";
+  assert.deepEqual(said(checkPurity(tree)), [
+    `packages/simulator/src/run/a.ts:1: node:events ${place}`,
+    `packages/simulator/src/run/a.ts:2: Date ${place}`,
+    `packages/simulator/src/run/a.ts:2: performance ${place}`,
+    `packages/simulator/src/run/a.ts:2: Math.random ${place}`,
+    `packages/simulator/src/run/a.ts:2: setTimeout ${place}`,
+    `packages/simulator/src/run/a.ts:3: setImmediate ${place}`,
+    `packages/simulator/src/run/a.ts:3: queueMicrotask ${place}`,
+    `packages/simulator/src/run/a.ts:3: setInterval ${place}`,
+    `packages/simulator/src/run/a.ts:4: for ... in ${place}`,
+    `packages/simulator/src/run/a.ts:4: process.nextTick ${place}`,
+    `packages/simulator/src/run/a.ts:5: AbortSignal.timeout ${place}`,
+    `packages/simulator/src/run/a.ts:5: crypto ${place}`,
+    `packages/simulator/src/scheduler.ts:1: setTimeout ${place}`,
+  ]);
+});
+
+test("dependencies: of another package's files what its exports name; its parts are for the simulator", () => {
+  const entry = (/** @type {string} */ name) => ({ default: `./dist/src/${name}.js` });
+  const source = [
+    'import { a } from "@holdfast/server/parts";',
+    'import { b } from "@holdfast/server/dist/src/b.js";',
+    'import type { C } from "@holdfast/server";',
+  ].join("\n");
+  const dependencies = { "@holdfast/server": "0.1.0" };
+  const tree = treeOf({
+    "packages/server/package.json": manifest({ exports: { ".": entry("index"), "./parts": entry("parts") } }),
+    "packages/simulator/package.json": manifest({ dependencies }),
+    "packages/simulator/src/index.ts": source,
+    "packages/cli/package.json": manifest({ dependencies }),
+    "packages/cli/src/index.ts": source,
+  });
+  assert.deepEqual(said(checkDependencies(tree)), [
+    "packages/cli/src/index.ts:1: @holdfast/server/parts is for the simulator alone",
+    "packages/cli/src/index.ts:2: @holdfast/server/dist/src/b.js is no entry of the package",
+    "packages/simulator/src/index.ts:2: @holdfast/server/dist/src/b.js is no entry of the package",
   ]);
 });
 
@@ -85,7 +149,10 @@ test("dependencies: a pure package uses neither Node nor others' packages; a new
 
 test("dead code: files that nothing reaches, exports that nobody mentions", () => {
   const tree = treeOf({
-    "package.json": '{ "scripts": { "tidy": "node scripts/tidy.js", "story": "node test/dist/story/story.js" } }',
+    "package.json":
+      '{ "scripts": { "tidy": "node scripts/tidy.js", "story": "node test/dist/story/story.js", "run": "node packages/raft/dist/src/run/main.js" } }',
+    "docs/a.md": "`packages/raft/src/dead.ts`",
+    "packages/raft/src/run/main.ts": "",
     "test/story/story.ts": 'import "./worker.js";',
     "test/story/worker.ts": "",
     "packages/raft/package.json": manifest({ bin: { raft: "bin/raft.js" } }),
