@@ -16,8 +16,10 @@ export function planTests(top, { isFast, patterns }) {
   const units = [...folders, "scripts"].flatMap((folder) => testsIn(top, folder)).filter(isWanted);
   const whole = isFast ? [] : testsIn(top, "test").filter(isWanted);
   const runsAlone = (/** @type {string} */ file) => file.endsWith(".alone.test.ts");
+  // Units keep two cores busy; real processes mostly wait, for one another and for time to pass.
   return [
-    { files: [...units, ...whole.filter((file) => !runsAlone(file))].map(compiled), concurrency: 2 },
+    { files: units.map(compiled), concurrency: 2 },
+    { files: whole.filter((file) => !runsAlone(file)).map(compiled), concurrency: 3 },
     { files: whole.filter(runsAlone).map(compiled), concurrency: 1 },
   ].filter((phase) => phase.files.length > 0);
 }

@@ -10,7 +10,7 @@ export interface FleetOptions {
   readonly seeds: number;
   readonly workers: number;
   /** Whether to go on, after each run. */
-  onRun(summary: Summary, cpuMs: number): boolean;
+  readonly onRun: (summary: Summary, cpuMs: number) => boolean;
 }
 
 interface Share {

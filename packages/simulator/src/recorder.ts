@@ -34,7 +34,7 @@ export class Recorder {
   }
 
   emit(event: UntimedEvent): void {
-    this.events.push({ ...event, at: this.#scheduler.nowMs } as HistoryEvent);
+    this.events.push({ ...event, at: this.#scheduler.nowMs });
   }
 
   /** For people. */

@@ -79,7 +79,7 @@ export class Scheduler {
           this.nowMs = Math.max(this.nowMs, untilMs);
           end(resolve);
         } catch (error) {
-          end(() => reject(error as Error));
+          end(() => reject(error));
         }
       };
       const refill = (): void => {

@@ -61,7 +61,6 @@ async function fewestFaults(plan: Plan, fails: (plan: Plan) => Promise<boolean>)
     seed: plan.seed,
     examples: [[[...faults]]],
     numRuns: 1,
-    interruptAfterTimeLimit: 600_000,
   });
   return fewest;
 }

@@ -46,10 +46,10 @@ test("units first, whole-cluster files after them, those that measure time alone
           "packages/raft/dist/test/a.test.js",
           "packages/raft/dist/test/deep/b.test.js",
           "scripts/x/test/s.test.js",
-          "test/dist/cluster/c.test.js",
         ],
         concurrency: 2,
       },
+      { files: ["test/dist/cluster/c.test.js"], concurrency: 3 },
       { files: ["test/dist/cluster/d.alone.test.js"], concurrency: 1 },
     ]);
   }));

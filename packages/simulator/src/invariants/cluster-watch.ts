@@ -10,6 +10,7 @@ import type { Bounds } from "./bounds.js";
 import { Commits } from "./commits.js";
 import { checkConfiguration } from "./configurations.js";
 import { assertConverged } from "./convergence.js";
+import { tapCore } from "./core-tap.js";
 import { GhostLog } from "./ghost-log.js";
 import { HostProbe } from "./host-probe.js";
 import { demand, InvariantError } from "./invariant-error.js";
@@ -72,6 +73,10 @@ export class ClusterWatch {
       this.#attempt(() => this.#states.onApplied(id, machine, index, effects));
     });
     node.life = new Life(probe, clock);
+    node.life.tap = tapCore(id, probe.raft, {
+      electionTimeoutMs: this.#electionTimeoutMs,
+      attempt: (check) => this.#attempt(check),
+    });
     node.persistedIndex = probe.raft.persistedIndex;
     this.#attempt(() => {
       node.promises.checkAtStart(disk);
@@ -96,6 +101,7 @@ export class ClusterWatch {
     this.#attempt(() => {
       if (node.disk === null) return;
       node.promises.checkSent(to, message, node.disk);
+      node.life?.tap?.elections.checkSent(node.life.probe.raft, to, message);
       if (message.kind === "appendAccepted") this.#checkAcknowledged(node, to, message, node.disk);
     });
   }

@@ -14,6 +14,9 @@ export type RuleName =
   | "contiguity" // 8
   | "configuration" // 9
   | "quorum-contact" // 10
+  | "pre-vote" // 10, 22: nobody campaigns who can't win
+  | "stickiness" // 22: nobody who hears its leader helps another to its place
+  | "quorum-round" // 15, 17
   | "lock-machine" // 11
   | "bounds" // 23
   | "convergence" // 24

@@ -1,5 +1,6 @@
 /** What the watch keeps of one node: over all its lives, and of the running one. */
 import type { HardState, Index, NodeId, Position, RaftStatus, RoleName, Term } from "@holdfast/raft";
+import type { CoreTap } from "./core-tap.js";
 import type { HostProbe } from "./host-probe.js";
 import { Promises } from "./promises.js";
 
@@ -27,6 +28,7 @@ export interface ConfigurationEntry {
 export class Life {
   readonly probe: HostProbe;
   readonly clock: NodeClock;
+  tap: CoreTap | null = null;
   status: RaftStatus | null = null;
   role: RoleName = "follower";
   term: number;

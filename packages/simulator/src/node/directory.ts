@@ -28,6 +28,7 @@ export type CrashPoint = (typeof crashPoints)[number];
 
 export interface DirectoryHooks {
   hit(point: CrashPoint): void;
+  note(mark: string): void;
 }
 
 interface OpenRequest {
@@ -150,6 +151,8 @@ function watched(store: Store, hooks: DirectoryHooks): Store {
       return store.snapshot;
     },
     async write(write) {
+      if (write.truncateFrom !== null) hooks.note("log truncated");
+      if (write.removeThrough !== null) hooks.note("log compacted");
       for (const point of pointsBefore(write)) hooks.hit(point);
       await store.write(write);
       for (const point of pointsAfter(write)) hooks.hit(point);

@@ -98,9 +98,9 @@ export class HostTap {
   /** Remembers in which term a leader's clock decided an entry: the log doesn't say it. */
   #watchProposals(): void {
     const raft = this.#parts.raft;
-    const { step } = raft;
+    const step = raft.step.bind(raft);
     raft.step = (event): void => {
-      step.call(raft, event);
+      step(event);
       if (event.kind !== "propose" || event.proposal.decidedInTerm === null) return;
       const last = raft.entryAt(raft.lastIndex);
       if (last === null || last.payload !== event.proposal.payload) return;

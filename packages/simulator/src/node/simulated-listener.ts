@@ -96,8 +96,8 @@ export class SimulatedListener implements NodeListener {
   }
 
   #noteReceived({ session, number }: { readonly session: number; readonly number: number }): void {
-    const { host, process, recorder } = this.#context;
-    const alive = host();
+    const { process, recorder } = this.#context;
+    const alive = this.#context.host();
     if (alive === null) return;
     const { raft } = probed(alive);
     if (raft.role !== "leader") return;
@@ -106,8 +106,8 @@ export class SimulatedListener implements NodeListener {
 
   #noteSent(message: ServerMessage): void {
     if (message.kind !== "acknowledged") return;
-    const { host, process, recorder } = this.#context;
-    const alive = host();
+    const { process, recorder } = this.#context;
+    const alive = this.#context.host();
     if (alive === null) return;
     const { raft } = probed(alive);
     const { session, number } = message;

@@ -5,6 +5,7 @@
 import type { Config, NodeHost } from "@holdfast/server";
 import { NodeProcess } from "@holdfast/server/parts";
 import type { Ending, NodeWorld } from "@holdfast/server/parts";
+import type { Counts } from "../clients/index.js";
 import { VirtualDisk } from "../disk/virtual-disk.js";
 import type { Rot } from "../disk/rot.js";
 import { createPeerTransport } from "../network/index.js";
@@ -28,6 +29,7 @@ export interface NodeParts {
   readonly scheduler: Scheduler;
   readonly network: Network;
   readonly recorder: Recorder;
+  readonly counts: Counts;
   readonly config: Config;
   readonly firstIndex: number;
   /** Streams of this node's own. */
@@ -160,7 +162,10 @@ export class SimulatedNode {
 
   #worldFor(process: SimulatedProcess): NodeWorld {
     const { random, recorder, network } = this.#parts;
-    const hooks = { hit: (point: CrashPoint) => this.#hit(process, point) };
+    const hooks = {
+      hit: (point: CrashPoint) => this.#hit(process, point),
+      note: (mark: string) => this.#parts.counts.add(mark),
+    };
     return {
       clock: process,
       random,

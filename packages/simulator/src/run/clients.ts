@@ -46,8 +46,7 @@ export class Clients {
     const { plan, scheduler, recorder, network, counts } = this.#world;
     const { id, process } = this.#newProcess("c");
     const random = streamOf(plan.seed, `client ${id}`);
-    const { ttlMs, actionsMax, timing } = plan;
-    const unitMs = timing.electionTimeoutMs;
+    const { ttlMs, actionsMax, unitMs } = plan;
     const workload = drawWorkload(random, { names: this.#names, ttlMs, actionsMax, unitMs });
     const client: RunningClient = new SimulatedClient(
       { id, endpoints: this.#endpoints(), connectTimeoutMs: 10_000, workers: random.between(1, 4), workload },
@@ -80,7 +79,7 @@ export class Clients {
         names: this.#names,
         semaphores: [{ name: "places", slots: random.between(1, 4) }],
         ttlMs: plan.ttlMs,
-        pauseMsMax: random.logUniform(0.2, 8) * plan.timing.electionTimeoutMs,
+        pauseMsMax: random.logUniform(0.2, 8) * plan.unitMs,
       },
       {
         process,

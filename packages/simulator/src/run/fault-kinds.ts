@@ -74,7 +74,7 @@ interface KindFacts {
   readonly nodesMin?: number;
 }
 
-export const faultKinds: Readonly<Record<FaultKind, KindFacts>> = {
+const faultKinds: Readonly<Record<FaultKind, KindFacts>> = {
   // The network between nodes.
   isolate: { family: "network" },
   deafen: { family: "network", nodesMin: 3 },
@@ -147,15 +147,33 @@ export function drawFaults(random: Random, room: FaultRoom): PlannedFault[] {
   for (let atMs = 4 * electionTimeoutMs; ; ) {
     atMs += 2 * meanGapMs * random.fraction();
     if (atMs >= room.faultyMs) return faults;
+    const kind = random.pick(kinds);
+    const lastsMs = Math.round(random.logUniform(electionTimeoutMs / 20, longestMs));
     faults.push({
       atMs: Math.round(atMs),
-      lastsMs: Math.round(random.logUniform(electionTimeoutMs / 20, longestMs)),
-      kind: random.pick(kinds),
+      // A crash point waits until the node comes by.
+      lastsMs: kind === "crashPoint" ? Math.max(lastsMs, 6 * electionTimeoutMs) : lastsMs,
+      kind,
       target: drawTarget(random),
       other: drawTarget(random),
       size: random.fraction(),
     });
   }
+}
+
+/** The leader changes every TTL/2 or a little more, for 20 TTL, and holders die (promise 6). */
+export function drawRelay(random: Random, room: FaultRoom): PlannedFault[] {
+  const { electionTimeoutMs } = room.timing;
+  const kinds: readonly FaultKind[] = ["transfer", "kill", "kill", "powerLoss", "stopInOrder", "isolate"];
+  const leader: Target = { who: "leader", index: 0 };
+  const faults: PlannedFault[] = [];
+  for (let atMs = 4 * electionTimeoutMs; atMs < room.faultyMs; atMs += 0.5 * room.ttlMs + electionTimeoutMs) {
+    const lastsMs = 4 * electionTimeoutMs;
+    const others = { other: drawTarget(random), size: random.fraction() };
+    faults.push({ atMs, lastsMs, kind: random.pick(kinds), target: leader, ...others });
+    if (random.chance(0.3)) faults.push({ atMs: atMs + 1, lastsMs: 1, kind: "killClient", target: leader, ...others });
+  }
+  return faults;
 }
 
 function drawKinds(random: Random, { nodes }: FaultRoom): readonly FaultKind[] {

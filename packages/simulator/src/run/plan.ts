@@ -4,7 +4,7 @@
  */
 import { streamOf } from "../random.js";
 import type { Random } from "../random.js";
-import { drawFaults } from "./fault-kinds.js";
+import { drawFaults, drawRelay } from "./fault-kinds.js";
 import type { PlannedFault } from "./fault-kinds.js";
 
 export interface Plan {
@@ -19,6 +19,8 @@ export interface Plan {
   readonly rawClients: number;
   /** Of each client's task: how much it does, at most. */
   readonly actionsMax: number;
+  /** What clients' pauses are measured by. */
+  readonly unitMs: number;
   readonly locks: number;
   readonly ttlMs: number;
   readonly faults: readonly PlannedFault[];
@@ -59,9 +61,13 @@ export interface PlannedWorld {
 export function drawPlan(seed: number): Plan {
   const random = streamOf(seed, "plan");
   const nodes = random.pick([1, 3, 3, 3, 3, 5, 5] as const);
-  const timing = drawTiming(random);
-  const ttlMs = drawTtl(random, timing.electionTimeoutMs);
-  const faultyMs = Math.min(Math.max(20 * timing.electionTimeoutMs, 3 * ttlMs), 40 * timing.electionTimeoutMs);
+  const isRelay = nodes > 1 && random.chance(0.02);
+  const timing = drawTiming(random, isRelay);
+  const ttlMs = isRelay ? 30 * timing.electionTimeoutMs : drawTtl(random, timing.electionTimeoutMs);
+  const room = { nodes, ttlMs, timing };
+  const faultyMs = isRelay
+    ? 20 * ttlMs
+    : Math.min(Math.max(20 * timing.electionTimeoutMs, 3 * ttlMs), 40 * timing.electionTimeoutMs);
   return {
     seed,
     nodes,
@@ -77,16 +83,17 @@ export function drawPlan(seed: number): Plan {
     clients: random.between(1, 6),
     rawClients: random.chance(0.3) ? 1 : 0,
     actionsMax: 1_000_000,
+    unitMs: isRelay ? 30 * timing.electionTimeoutMs : timing.electionTimeoutMs,
     locks: random.between(1, 5),
     ttlMs,
-    faults: drawFaults(random, { nodes, faultyMs, ttlMs, timing }),
+    faults: isRelay ? drawRelay(random, { ...room, faultyMs }) : drawFaults(random, { ...room, faultyMs }),
     faultyMs,
     healsAll: random.chance(0.5),
   };
 }
 
-function drawTiming(random: Random): PlannedTiming {
-  const electionTimeoutMs = random.pick([500, 1_000, 2_000, 3_000]);
+function drawTiming(random: Random, isLong: boolean): PlannedTiming {
+  const electionTimeoutMs = isLong ? 500 : random.pick([500, 1_000, 2_000, 3_000]);
   return {
     electionTimeoutMs,
     heartbeatMs: Math.round(electionTimeoutMs / random.pick([5, 5, 10])),

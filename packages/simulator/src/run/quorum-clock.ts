@@ -37,11 +37,22 @@ export class QuorumClock {
     });
   }
 
-  /** A majority that runs, hears one another and can write. */
+  /** A majority that runs, can write, and of which all hear one another. */
   #isGood(): boolean {
-    const { nodes } = this.#world;
-    const well = nodes.filter((node) => node.process !== null && !node.process.isPaused && !node.disk.isStalled);
-    const isFaultless = well.every((a) => well.every((b) => a === b || !this.#world.isCut(a.id, b.id)));
-    return isFaultless && well.length > nodes.length / 2 && this.#world.isNetworkPlain;
+    const world = this.#world;
+    const well = world.nodes.filter(({ process, disk }) => process !== null && !process.isPaused && !disk.isStalled);
+    const majority = Math.floor(world.nodes.length / 2) + 1;
+    return (
+      world.isNetworkPlain && hasCircle(well, majority, (a, b) => !world.isCut(a.id, b.id) && !world.isCut(b.id, a.id))
+    );
   }
+}
+
+/** Whether `size` of the items are friends of one another. */
+function hasCircle<Item>(items: readonly Item[], size: number, areFriends: (a: Item, b: Item) => boolean): boolean {
+  if (size === 0) return true;
+  return items.some((item, at) => {
+    const friends = items.slice(at + 1).filter((other) => areFriends(item, other));
+    return friends.length >= size - 1 && hasCircle(friends, size - 1, areFriends);
+  });
 }

@@ -5,6 +5,7 @@ import { probed } from "../node/host-access.js";
 import type { SimulatedNode } from "../node/simulated-node.js";
 import { InvariantError } from "../invariants/index.js";
 import { Faults } from "./active-faults.js";
+import { countHistory } from "./history-counts.js";
 import { expectProgress, expectRest } from "./liveness.js";
 import type { Times } from "./liveness.js";
 import type { Plan } from "./plan.js";
@@ -40,11 +41,11 @@ export interface RunOptions {
 export async function run(plan: Plan, options: RunOptions = {}): Promise<RunResult> {
   const world = new World(plan, { isShown: options.isShown === true });
   const times: Times = { leaderMs: null, callsMs: null, sessionsMs: null };
-  let error: unknown = null;
+  let error: Error | null = null;
   try {
     await live(world, times);
   } catch (thrown) {
-    error = thrown;
+    error = thrown instanceof Error ? thrown : new Error(String(thrown));
   }
   const history = historyOf(world);
   const verdict = check(history, { stepsMax: options.stepsMax ?? 3_000_000 });
@@ -54,7 +55,7 @@ export async function run(plan: Plan, options: RunOptions = {}): Promise<RunResu
     problems: problemsOf(error, verdict),
     virtualMs: world.nowMs,
     events: world.scheduler.ran,
-    counts: countsOf(world, verdict),
+    counts: countsOf(world, verdict, history),
     times,
     verdict,
     history,
@@ -106,18 +107,18 @@ function historyOf(world: World): History {
   };
 }
 
-function problemsOf(error: unknown, verdict: Verdict): Problem[] {
+function problemsOf(error: Error | null, verdict: Verdict): Problem[] {
   const problems: Problem[] = [];
   if (error !== null) {
-    const isNamed = error instanceof InvariantError || error instanceof StuckError;
-    const message = isNamed ? error.message : error instanceof Error ? (error.stack ?? error.message) : String(error);
-    problems.push({ rule: isNamed ? error.rule : "error", message });
+    if (error instanceof InvariantError || error instanceof StuckError)
+      problems.push({ rule: error.rule, message: error.message });
+    else problems.push({ rule: "error", message: error.stack ?? error.message });
   }
   for (const { rule, message } of verdict.violations) problems.push({ rule, message });
   return problems;
 }
 
-function countsOf(world: World, verdict: Verdict): Map<string, number> {
+function countsOf(world: World, verdict: Verdict, history: History): Map<string, number> {
   const counts = new Map(world.counts.entries());
   const add = (name: string, by: number): void => {
     if (by > 0) counts.set(name, (counts.get(name) ?? 0) + by);
@@ -137,6 +138,7 @@ function countsOf(world: World, verdict: Verdict): Map<string, number> {
   }
   for (const [rule, count] of Object.entries(verdict.counts.judged)) add(`judged: ${rule}`, count);
   for (const [rule, count] of Object.entries(verdict.counts.excluded)) add(`excluded: ${rule}`, count);
+  countHistory(history, add);
   add("outcome unknown, happened", verdict.counts.unknowns.happened);
   add("outcome unknown, never happened", verdict.counts.unknowns.never);
   return counts;

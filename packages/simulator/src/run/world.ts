@@ -24,7 +24,6 @@ import type { Undo } from "./faults.js";
 const bounds: Bounds = {
   sessions: 5_000,
   waiters: 5_000,
-  logEntries: 10_000,
   queuedEvents: 2_000,
   queuedFrames: 2_000,
   queuedWrites: 2_000,
@@ -72,7 +71,7 @@ export class World {
       voters: ids,
       firstIndex,
       electionTimeoutMs: plan.timing.electionTimeoutMs,
-      bounds,
+      bounds: plan.limits.snapshotEntries < 1_000 ? { ...bounds, logEntries: 5_000 } : bounds,
       events: {
         onCommitted: () => undefined,
         onLeader: () => this.counts.add("leader elected"),
@@ -304,6 +303,7 @@ export class World {
       scheduler: this.scheduler,
       network: this.network,
       recorder: this.recorder,
+      counts: this.counts,
       config: this.#config,
       firstIndex: this.plan.firstIndex,
       random: this.stream(`node ${id}`),

@@ -1,0 +1,100 @@
+/**
+ * Nobody disturbs a leader that is heard (PreVote and stickiness, thesis 9.6 and 4.2.3), judged by the messages alone: who campaigns has a
+ * quorum's pre-votes or was asked to take over, and who hears its leader gives neither pre-vote nor vote, and doesn't follow a vote request into a
+ * later term.
+ */
+import type { Event, Message, NodeId, Raft } from "@holdfast/raft";
+import { demand } from "./invariant-error.js";
+import { isQuorum } from "./quorums.js";
+import { Recent } from "./recent.js";
+
+const remembered = 256;
+
+/** Of one life of a node. */
+export class Elections {
+  readonly #id: NodeId;
+  readonly #electionTimeoutMs: number;
+  #leader: NodeId | null = null;
+  #leaderTerm = 0;
+  #heardMs = 0;
+  /** Who would vote for it, by the term that it asked for. */
+  readonly #preVotes = new Recent<number, Set<NodeId>>(remembered);
+  readonly #takeOvers = new Recent<number, true>(remembered);
+  /** Questions that came only while the leader was heard. */
+  readonly #toRefuse = new Recent<string, boolean>(remembered);
+  #termAtVote: number | null = null;
+
+  constructor(id: NodeId, electionTimeoutMs: number) {
+    this.#id = id;
+    this.#electionTimeoutMs = electionTimeoutMs;
+  }
+
+  beforeStep(raft: Raft, event: Event): void {
+    this.#termAtVote = null;
+    if (event.kind !== "received") return;
+    const { from, message } = event;
+    if (message.kind === "timeoutNow" && message.term === raft.term && raft.leader === from) {
+      this.#takeOvers.set(message.term + 1, true);
+    }
+    if (message.kind !== "preVote" && (message.kind !== "vote" || message.transfer)) return;
+    const isHeard = this.#hearsLeader(raft, event.nowMs);
+    const key = questionOf(message.kind, from, message.term);
+    this.#toRefuse.set(key, isHeard && this.#toRefuse.get(key) !== false);
+    if (isHeard && message.kind === "vote") this.#termAtVote = raft.term;
+  }
+
+  afterStep(raft: Raft, event: Event): void {
+    if (event.kind === "peerGone" && event.peer === this.#leader) this.#leader = null;
+    if (event.kind !== "received") return;
+    const { from, message } = event;
+    const before = this.#termAtVote;
+    demand(before === null || raft.term === before, "stickiness", () => {
+      return `${this.#id} hears its leader, and follows a vote request of ${from} from term ${before} to ${raft.term}`;
+    });
+    if (isOfLeader(message) && message.term === raft.term && raft.leader === from) {
+      this.#leader = from;
+      this.#leaderTerm = message.term;
+      this.#heardMs = event.nowMs;
+    }
+    if (message.kind !== "preVoteAnswer" || !message.granted) return;
+    const voters = this.#preVotes.get(message.term);
+    if (voters === undefined) this.#preVotes.set(message.term, new Set([from]));
+    else voters.add(from);
+  }
+
+  checkSent(raft: Raft, to: NodeId, message: Message): void {
+    if (message.kind === "vote") this.#checkCampaign(raft, message.term, message.transfer);
+    else if (message.kind === "preVoteAnswer" && message.granted) this.#checkGranted("preVote", to, message.term);
+    else if (message.kind === "voteAnswer" && message.granted) this.#checkGranted("vote", to, message.term);
+  }
+
+  #checkCampaign(raft: Raft, term: number, transfer: boolean): void {
+    const voters = this.#preVotes.get(term);
+    const may = transfer
+      ? this.#takeOvers.has(term)
+      : isQuorum(raft.configuration, (id) => id === this.#id || voters?.has(id) === true);
+    demand(may, "pre-vote", () => {
+      return `${this.#id} campaigns in term ${term}, and ${transfer ? "nobody asked it to" : "no quorum would vote for it"}`;
+    });
+  }
+
+  #checkGranted(kind: "preVote" | "vote", to: NodeId, term: number): void {
+    demand(this.#toRefuse.get(questionOf(kind, to, term)) !== true, "stickiness", () => {
+      return `${this.#id} hears its leader, and grants ${to} a ${kind} for term ${term}`;
+    });
+  }
+
+  #hearsLeader({ role, term }: Raft, nowMs: number): boolean {
+    if (role === "leader") return true;
+    if (role !== "follower" && role !== "learner") return false;
+    return this.#leader !== null && this.#leaderTerm === term && nowMs - this.#heardMs < this.#electionTimeoutMs;
+  }
+}
+
+function questionOf(kind: "preVote" | "vote", from: NodeId, term: number): string {
+  return `${kind} ${term} ${from}`;
+}
+
+function isOfLeader({ kind }: Message): boolean {
+  return kind === "append" || kind === "heartbeat" || kind === "snapshotChunk";
+}

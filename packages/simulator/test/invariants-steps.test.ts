@@ -1,0 +1,188 @@
+/** Rules on single messages and proposals, each broken by hand: found, by its own name, and only then. */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import type { Event, Index, LogBase, Message, Output, Raft, Term } from "@holdfast/raft";
+import { encodeCommand } from "@holdfast/wire";
+import type { Command, SessionId } from "@holdfast/lock";
+import { Elections } from "../src/invariants/elections.js";
+import { InvariantError } from "../src/invariants/invariant-error.js";
+import type { RuleName } from "../src/invariants/invariant-error.js";
+import { Rounds } from "../src/invariants/rounds.js";
+import { index, term } from "./invariants-breach.js";
+import { configurationOf, electionTimeoutMs, FakeRaft } from "./invariants-world.js";
+
+const base: LogBase = {
+  position: { term: 0 as Term, index: 0 as Index },
+  chain: 0,
+  configuration: configurationOf(["n1", "n2", "n3"]),
+};
+const last = { term: term(1), index: index(3) };
+const preVote = (of: number): Message => ({ kind: "preVote", term: term(of), last });
+const vote = (of: number, transfer = false): Message => ({ kind: "vote", term: term(of), last, transfer });
+const granted = (kind: "preVoteAnswer" | "voteAnswer", of: number): Message => ({
+  kind,
+  term: term(of),
+  granted: true,
+});
+const heartbeat = (of: number): Message => ({ kind: "heartbeat", term: term(of), commitIndex: index(0), round: 1 });
+
+function breaks(rule: RuleName, run: () => void): void {
+  assert.throws(run, (error) => error instanceof InvariantError && error.rule === rule);
+}
+
+/** n2, a follower of n1 in term 1. */
+class Follower {
+  readonly raft = new FakeRaft("n2", base);
+  readonly elections = new Elections("n2", electionTimeoutMs);
+  nowMs = 1_000;
+
+  constructor() {
+    this.raft.term = term(1);
+    this.hear("n1", heartbeat(1), () => void (this.raft.leader = "n1"));
+  }
+
+  get core(): Raft {
+    return this.raft as unknown as Raft;
+  }
+
+  step(event: Event, change: () => void = () => undefined): void {
+    this.elections.beforeStep(this.core, event);
+    change();
+    this.elections.afterStep(this.core, event);
+  }
+
+  hear(from: string, message: Message, change?: () => void): void {
+    this.step({ kind: "received", nowMs: this.nowMs, from, message }, change);
+  }
+
+  say(to: string, message: Message): void {
+    this.elections.checkSent(this.core, to, message);
+  }
+}
+
+describe("pre-vote", () => {
+  it("forbids a campaign that no quorum would vote for", () => {
+    const node = new Follower();
+    breaks("pre-vote", () => node.say("n1", vote(2)));
+    node.hear("n3", granted("preVoteAnswer", 3));
+    breaks("pre-vote", () => node.say("n1", vote(2)));
+    node.hear("n3", { kind: "preVoteAnswer", term: term(2), granted: false });
+    breaks("pre-vote", () => node.say("n1", vote(2)));
+    node.hear("n3", granted("preVoteAnswer", 2));
+    node.say("n1", vote(2));
+  });
+
+  it("forbids one in the place of a leader that did not ask for it", () => {
+    const node = new Follower();
+    breaks("pre-vote", () => node.say("n3", vote(2, true)));
+    node.hear("n3", { kind: "timeoutNow", term: term(1) });
+    breaks("pre-vote", () => node.say("n3", vote(2, true)));
+    node.hear("n1", { kind: "timeoutNow", term: term(1) });
+    node.say("n3", vote(2, true));
+  });
+});
+
+describe("stickiness", () => {
+  for (const kind of ["preVote", "vote"] as const) {
+    const question = kind === "preVote" ? preVote(2) : vote(2);
+    const answer = granted(`${kind}Answer`, 2);
+
+    it(`forbids a ${kind} while the leader is heard, and no longer`, () => {
+      const node = new Follower();
+      node.nowMs += electionTimeoutMs - 1;
+      node.hear("n3", question);
+      breaks("stickiness", () => node.say("n3", answer));
+      node.nowMs += 1;
+      node.hear("n3", question);
+      node.say("n3", answer);
+    });
+
+    it(`allows a ${kind} when the leader is gone`, () => {
+      const node = new Follower();
+      node.step({ kind: "peerGone", nowMs: node.nowMs, peer: "n1" });
+      node.hear("n3", question);
+      node.say("n3", answer);
+    });
+  }
+
+  it("forbids to follow a request for votes into a later term, unless the leader has asked for it", () => {
+    const rise = (node: Follower) => (): void => void (node.raft.term = term(2));
+    const sticky = new Follower();
+    breaks("stickiness", () => sticky.hear("n3", vote(2), rise(sticky)));
+    const asked = new Follower();
+    asked.hear("n3", vote(2, true), rise(asked));
+    asked.say("n3", granted("voteAnswer", 2));
+  });
+
+  it("forbids a leader to give pre-votes", () => {
+    const node = new Follower();
+    node.raft.role = "leader";
+    node.hear("n3", preVote(2));
+    breaks("stickiness", () => node.say("n3", granted("preVoteAnswer", 2)));
+  });
+});
+
+/** n1, which leads in term 1. */
+class Leader {
+  readonly raft = new FakeRaft("n1", base);
+  readonly rounds = new Rounds("n1", electionTimeoutMs);
+  nowMs = 1_000;
+  transferTo: string | null = null;
+
+  constructor() {
+    Object.assign(this.raft, { role: "leader", term: term(1), status: () => ({ transferTo: this.transferTo }) });
+  }
+
+  step(event: Event): void {
+    this.rounds.afterStep(this.raft as unknown as Raft, event);
+  }
+
+  ask(id: number): void {
+    this.step({ kind: "confirm", nowMs: this.nowMs, id });
+  }
+
+  confirm(...ids: readonly number[]): void {
+    const confirmed = ids.map((id) => ({ id, index: index(1) }));
+    this.rounds.afterOutput({ confirmed } as unknown as Output);
+  }
+
+  propose(command: Command): void {
+    const proposal = { id: 1, payload: encodeCommand(command), reserved: true, decidedInTerm: term(1) };
+    this.step({ kind: "propose", nowMs: this.nowMs, proposal });
+  }
+}
+
+const ids = [7 as SessionId];
+
+describe("quorum rounds", () => {
+  it("forbid an expiry before a round that began when the silence was heard out", () => {
+    const leader = new Leader();
+    const expire = (): void => leader.propose({ kind: "expireSessions", ids });
+    leader.ask(1);
+    breaks("quorum-round", expire);
+    leader.propose({ kind: "suspectSessions", ids, eighths: 8 });
+    leader.confirm(1);
+    breaks("quorum-round", expire);
+    leader.ask(2);
+    breaks("quorum-round", expire);
+    leader.confirm(2);
+    expire();
+    // A round of a former leadership says nothing.
+    leader.raft.term = term(3);
+    breaks("quorum-round", expire);
+  });
+
+  it("forbid to confirm anything while leadership is handed over", () => {
+    const leader = new Leader();
+    leader.ask(1);
+    leader.transferTo = "n2";
+    leader.step({ kind: "transfer", nowMs: leader.nowMs, to: "n2" });
+    // It had ended before.
+    leader.confirm(1);
+    leader.ask(2);
+    breaks("quorum-round", () => leader.confirm(2));
+    leader.nowMs += electionTimeoutMs;
+    leader.ask(3);
+    leader.confirm(3);
+  });
+});
