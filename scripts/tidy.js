@@ -7,10 +7,19 @@ import { checkDocuments } from "./tidy/documents.js";
 import { alarmLongFiles, checkFiles } from "./tidy/files.js";
 import { checkPurity } from "./tidy/purity.js";
 import { checkTestFunctions } from "./tidy/test-functions.js";
+import { checkTestingDocument } from "./tidy/testing-document.js";
 import { readTree } from "./tidy/tree.js";
 
 const tree = readTree(path.dirname(path.dirname(fileURLToPath(import.meta.url))));
-const checks = [checkPurity, checkDependencies, checkDeadCode, checkFiles, checkTestFunctions, checkDocuments];
+const checks = [
+  checkPurity,
+  checkDependencies,
+  checkDeadCode,
+  checkFiles,
+  checkTestFunctions,
+  checkDocuments,
+  checkTestingDocument,
+];
 const problems = checks.flatMap((check) => check(tree));
 
 for (const { file, line, text } of alarmLongFiles(tree)) console.log(`alarm: ${file}:${line}: ${text}`);

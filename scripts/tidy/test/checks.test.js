@@ -6,6 +6,7 @@ import { checkDependencies } from "../dependencies.js";
 import { checkDocuments } from "../documents.js";
 import { alarmLongFiles, checkFiles } from "../files.js";
 import { checkTestFunctions } from "../test-functions.js";
+import { checkTestingDocument } from "../testing-document.js";
 import { checkPurity } from "../purity.js";
 import { Tree } from "../tree.js";
 
@@ -234,5 +235,24 @@ test("documents: commands, options, scripts, files and links exist", () => {
     'README.md:5: holdfast has no command "unlock"',
     'README.md:5: holdfast has no option "--force"',
     "README.md:7: dead link: docs/c.md",
+  ]);
+});
+
+test("testing document: faults, invariants, bounds and rules are named, and found", () => {
+  const faults = "const faultKinds = {\n  kill: { family: 1 },\n  wallJump: { family: 2 },\n};";
+  const rules = 'const ruleTexts = {\n  guard: "x",\n  "hold-overlap": "y",\n} as const;\n  other: "z"';
+  const bounds = 'throw new StuckError("no-leader", m);\nthrow new StuckError(\n  "open-calls",';
+  const tree = treeOf({
+    "docs/testing.md": "`kill`, `guard`, `no-leader`; wallJump and hold-overlap are no code here",
+    "packages/simulator/src/run/fault-kinds.ts": faults,
+    "packages/simulator/src/run/liveness.ts": bounds,
+    "packages/simulator/src/invariants/invariant-error.ts": "export type RuleName = Other;",
+    "packages/checker/src/verdict.ts": rules,
+  });
+  assert.deepEqual(said(checkTestingDocument(tree)), [
+    "packages/simulator/src/run/fault-kinds.ts:1: docs/testing.md does not name the fault wallJump",
+    "packages/simulator/src/invariants/invariant-error.ts:1: tidy finds no invariant here",
+    "packages/simulator/src/run/liveness.ts:1: docs/testing.md does not name the bound open-calls",
+    "packages/checker/src/verdict.ts:1: docs/testing.md does not name the rule hold-overlap",
   ]);
 });
