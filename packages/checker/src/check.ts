@@ -3,6 +3,7 @@ import type { History } from "./history.js";
 import { checkLinearizability } from "./linearizability.js";
 import { checkAgreement, checkConvergence } from "./rules/agreement.js";
 import { checkDeadHolders } from "./rules/dead-holder.js";
+import { checkDeadlines } from "./rules/deadlines.js";
 import { checkExpiries, checkTimedEnds } from "./rules/expiry.js";
 import { checkGuard } from "./rules/guard.js";
 import { checkHolds } from "./rules/holds.js";
@@ -36,6 +37,7 @@ export function check(history: History, options: CheckOptions = {}): Verdict {
   checkExpiries(run, findings);
   checkTimedEnds(run, findings);
   checkHolds(run, findings);
+  checkDeadlines(run, findings);
   checkKeepalives(run, findings);
   checkGuard(run, findings);
   checkDeadHolders(run, findings);

@@ -160,7 +160,9 @@ export type KeepaliveEvent =
       readonly number: number;
     }
   /** That word has reached the client. */
-  | { readonly kind: "keepaliveTold"; readonly client: string; readonly session: number; readonly number: number };
+  | { readonly kind: "keepaliveTold"; readonly client: string; readonly session: number; readonly number: number }
+  /** For so long at most, by the library's word, its locks of this session are surely held. */
+  | { readonly kind: "remaining"; readonly client: string; readonly session: number; readonly ms: number };
 
 export type LogEvent =
   /**

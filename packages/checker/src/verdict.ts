@@ -20,6 +20,7 @@ export const ruleTexts = {
   "early-expiry": "P4: no session ends before its TTL has passed since its last acknowledged keepalive",
   "early-end": "a maxHold and a lock-delay last as long as was asked for",
   "hold-overlap": "P5: two libraries never say 'held' at once where only one may hold",
+  "late-deadline": "P5: a library counts its lease from the sending of the keepalive that was acknowledged last",
   "split-brain-keepalive": "a keepalive is acknowledged only by a leader that still led after it was sent",
   guard: "a resource accepts no older token, refuses only older ones, and gets only granted ones",
   "dead-holder": "P6: a dead holder's session ends within 2 TTL + 3 election timeouts",

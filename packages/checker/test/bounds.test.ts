@@ -54,6 +54,27 @@ test("P4: a session lives for its TTL from the sending of its last acknowledged 
   assertAccepted(at(11_449, 1_450, 1_500, [5_000, rate("n1", 2)], [5_001, rate("n1", 1)]));
 });
 
+test("P4: while the leader's loop is stuck it hears nobody, and no session's time passes", () => {
+  const stall: Fact = { kind: "stall", node: "n1", ms: 1_000 };
+  const at = (ms: number, stalledAt: number, fact: Fact = stall, ...more: Facts): History =>
+    timed([
+      [0, elected],
+      [1, open],
+      ...keepalive(1, 1_450, 1_500, 1_501),
+      [6_000, suspect],
+      [ms, expire],
+      ...more,
+      [stalledAt, fact],
+    ]);
+  // 9,900 ms from the reading, and 990 less 2 for the stall.
+  assertRejected("early-expiry", at(12_387, 3_000));
+  assertAccepted(at(12_388, 3_000));
+  // It had begun before the keepalive was read, ended after the session, or was another node's.
+  assertAccepted(at(12_000, 2_400));
+  assertAccepted(at(12_000, 12_001));
+  assertAccepted(at(12_000, 3_000, { kind: "stall", node: "n2", ms: 1_000 }));
+});
+
 test("P4: only who led while it was counted is an excuse; and a keepalive counts from when who vouches for it has read it", () => {
   const number = { session: 1, number: 1 };
   const at = (ms: number, ...more: Facts): History =>
@@ -364,4 +385,30 @@ test("P6: with a leader change every TTL/2, and not more often", () => {
     [8_999, { kind: "leader", node: "n3", term: 3 }],
   ];
   assertAccepted(silent(late, 22_000, ...elections));
+});
+
+test("P5: a library counts from the sending of the keepalive that was acknowledged last", () => {
+  const remaining = (ms: number): Fact => ({ kind: "remaining", client: "c1", session: 1, ms });
+  const at = (sayAt: number, ms: number, ...more: Facts): History =>
+    timed([
+      [0, elected],
+      [0, { kind: "openSent", client: "c1", key: "k" }],
+      [100, open],
+      [101, opened],
+      ...more,
+      [sayAt, remaining(ms)],
+      // That words of both sides are seen at all.
+      ...keepalive(3, 9_000, 9_001, 9_002),
+    ]);
+  // From the first openSession, whenever it was answered.
+  assertAccepted(at(102, 9_899));
+  assertRejected("late-deadline", at(102, 9_900));
+  const two: Facts = [...keepalive(1, 2_000, 2_300, 2_400).slice(0, 3), ...keepalive(2, 3_000, 3_300, 3_400)];
+  const late: Facts = [[3_100, { kind: "keepaliveTold", client: "c1", session: 1, number: 1 }]];
+  // The second one was sent, and the first one acknowledged.
+  assertAccepted(at(3_200, 8_801, ...two, ...late));
+  assertRejected("late-deadline", at(3_200, 9_000, ...two, ...late));
+  assertAccepted(at(3_500, 9_500, ...two, ...late));
+  // A clock that is slow sees less time pass.
+  assertAccepted(at(3_200, 8_812, ...two, ...late, [0, rate("c1", 0.99)]));
 });

@@ -64,6 +64,7 @@ const samples: readonly HistoryEvent[] = [
   { at: 1, kind: "keepaliveReceived", node: "n1", term: 1, session: 2, number: 1 },
   { at: 1, kind: "keepaliveAcknowledged", node: "n1", term: 1, session: 2, number: 1 },
   { at: 1, kind: "keepaliveTold", client: "c1", session: 2, number: 1 },
+  { at: 1, kind: "remaining", client: "c1", session: 2, ms: 9_000.5 },
   { at: 1, kind: "committed", index: 1, term: 1, hash: "h", decidedInTerm: null, entry: { kind: "noop" } },
   { at: 1, kind: "committed", index: 2, term: 1, hash: "h", decidedInTerm: null, entry: { kind: "configuration" } },
   committed({ kind: "openSession", key: "k", ttlMs: 10_000 }),
@@ -150,7 +151,7 @@ test("a field that is missing or of another type is refused, by line and field",
 test("words of closed lists are refused when they are others", () => {
   const closed = ["kind", "mode", "how", "state", "by", "result.code", "reason"];
   for (const [at, field] of closed.entries()) {
-    const index = [0, 0, 8, 14, 17, 6, 38][at] ?? 0;
+    const index = [0, 0, 8, 14, 17, 6, 39][at] ?? 0;
     const sample = samples[index];
     assert.ok(sample !== undefined);
     const path = leavesOf(sample, "").find(

@@ -34,6 +34,11 @@ export class CallBook {
     return this.openings.get(session)?.client ?? null;
   }
 
+  /** As its client was told of it; null: not known. */
+  openingOf(session: number): EventOf<"sessionOpened"> | null {
+    return this.openings.get(session) ?? null;
+  }
+
   /** Of its openSession; null: not known. */
   keyOf(session: number): string | null {
     return this.openings.get(session)?.key ?? null;

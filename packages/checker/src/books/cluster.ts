@@ -3,6 +3,7 @@ import type { HistoryEvent } from "../history.js";
 
 export interface Leadership {
   readonly node: string;
+  readonly term: number;
   readonly electedAt: number;
   /** Infinity while it lasts. */
   endAt: number;
@@ -15,7 +16,7 @@ interface Span {
 
 export class ClusterBook {
   readonly leaderships: Leadership[] = [];
-  readonly stalls: { readonly at: number; readonly ms: number }[] = [];
+  readonly stalls: { readonly node: string; readonly at: number; readonly ms: number }[] = [];
   /** When a majority was up and heard one another. */
   readonly quorums: Span[] = [];
   readonly crashes: Map<string, { readonly at: number; readonly position: number }> = new Map();
@@ -35,6 +36,7 @@ export class ClusterBook {
       case "leader":
         this.leaderships.push({
           node: event.node,
+          term: event.term,
           electedAt: at,
           endAt: Number.POSITIVE_INFINITY,
         });
@@ -44,7 +46,7 @@ export class ClusterBook {
         this.endLeaderships(event.node, at);
         return;
       case "stall":
-        this.stalls.push({ at, ms: event.ms });
+        this.stalls.push({ node: event.node, at, ms: event.ms });
         return;
       case "quorum":
         this.onQuorum(event.up, at);
@@ -67,6 +69,12 @@ export class ClusterBook {
       default:
         return;
     }
+  }
+
+  /** How long this node's loop was stuck between two moments, by the stalls that lie wholly in between. */
+  stalledMs(node: string, from: number, to: number): number {
+    const inside = this.stalls.filter((stall) => stall.node === node && stall.at - stall.ms >= from && stall.at <= to);
+    return inside.reduce((sum, { ms }) => sum + ms, 0);
   }
 
   wasPaused(process: string, from: number, to: number): boolean {

@@ -1,5 +1,5 @@
 /** Keepalives: when they were sent and read, and who vouched for them. */
-import type { HistoryEvent } from "../history.js";
+import type { EventOf, HistoryEvent } from "../history.js";
 
 interface Receipt {
   readonly node: string;
@@ -30,12 +30,21 @@ export interface Acknowledgement {
   readonly position: number;
 }
 
+/** What a library said was left, and when the keepalive was sent of whose acknowledgement it knew then; null: of none. */
+export interface Remaining {
+  readonly event: EventOf<"remaining">;
+  readonly position: number;
+  readonly sentAt: number | null;
+}
+
 class SessionLease {
   readonly session: number;
   readonly keepalives: Map<number, Keepalive> = new Map();
   readonly acknowledgements: Acknowledgement[] = [];
   lastReceiptAt: number | null = null;
   lastSentAt: number | null = null;
+  /** Of the newest keepalive of whose acknowledgement its client knows. */
+  lastToldSending: number | null = null;
 
   constructor(session: number) {
     this.session = session;
@@ -69,8 +78,11 @@ class SessionLease {
 
 export class LeaseBook {
   readonly leases: Map<number, SessionLease> = new Map();
+  readonly remaining: Remaining[] = [];
   /** Whether the history shows when nodes read keepalives at all. */
   hasReceipts = false;
+  /** Whether it shows what keepalives clients send and what they learn of them. */
+  hasWords = false;
   private readonly openings: Map<string, number> = new Map();
   private servingTerm = -1;
   private servingPosition = -1;
@@ -98,6 +110,9 @@ export class LeaseBook {
         lease.keepalive(event.number).sent ??= { at, position, servingTerm, servingPosition };
         return;
       }
+      case "remaining":
+        this.remaining.push({ event, position, sentAt: this.leaseOf(event.session).lastToldSending });
+        return;
       case "keepaliveReceived": {
         this.hasReceipts = true;
         const lease = this.leaseOf(event.session);
@@ -110,7 +125,12 @@ export class LeaseBook {
         const { number, at } = event;
         const from = event.kind === "keepaliveTold" ? { node: null, term: null } : event;
         const { node, term } = from;
-        this.leaseOf(event.session).acknowledgements.push({ number, node, term, at, position });
+        const lease = this.leaseOf(event.session);
+        lease.acknowledgements.push({ number, node, term, at, position });
+        const sentAt = lease.keepalives.get(number)?.sent?.at ?? null;
+        if (node !== null || sentAt === null) return;
+        this.hasWords = true;
+        lease.lastToldSending = Math.max(lease.lastToldSending ?? sentAt, sentAt);
         return;
       }
       default:

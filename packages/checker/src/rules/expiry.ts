@@ -1,4 +1,5 @@
 /** Nothing ends before its time (P4, invariant 15; maxHold and lock-delays likewise). Times are those of the commits, in true time. */
+import type { Acknowledgement } from "../books/leases.js";
 import type { LedgerSession } from "../ledger.js";
 import type { Run } from "../run.js";
 import type { Findings } from "../verdict.js";
@@ -21,7 +22,7 @@ export function checkExpiries(run: Run, findings: Findings): void {
 
 function checkExpiry(run: Run, findings: Findings, session: LedgerSession, index: number): void {
   const at = run.commitAt(index);
-  const broken = boundsOf(run, session).filter(({ untilMs }) => at < untilMs - roundingMs);
+  const broken = boundsOf(run, session, index).filter(({ untilMs }) => at < untilMs - roundingMs);
   // The leader counts by its own clock: one that runs faster than the bound may end a session early.
   const counted = broken.filter(({ fromMs }) => isInBound(run, fromMs, at));
   const surely = counted.sort((a, b) => b.untilMs - a.untilMs)[0];
@@ -36,7 +37,8 @@ function checkExpiry(run: Run, findings: Findings, session: LedgerSession, index
   findings.violation("early-expiry", problem, [surely.position, run.commitPosition(index)]);
 }
 
-function boundsOf(run: Run, { session, ttlMs }: LedgerSession): Bound[] {
+/** `index`: the entry that ends it. */
+function boundsOf(run: Run, { session, ttlMs }: LedgerSession, index: number): Bound[] {
   const leastMs = ttlMs * (1 - run.rho);
   const openedAt = run.commitAt(session);
   const position = run.commitPosition(session);
@@ -47,10 +49,21 @@ function boundsOf(run: Run, { session, ttlMs }: LedgerSession): Bound[] {
     const readAt = lease?.receiptOf(acknowledgement)?.at ?? null;
     const sentAt = lease?.keepalives.get(number)?.sent?.at ?? null;
     const common = { position: vouchedAt, why: `keepalive ${number} was acknowledged` };
-    if (readAt !== null) bounds.push({ ...common, fromMs: readAt, untilMs: readAt + leastMs });
+    if (readAt !== null) {
+      const deafMs = deafFor(run, acknowledgement, readAt, index);
+      const why = deafMs > 0 ? `${common.why}, and its leader heard nobody for ${deafMs} ms of the time` : common.why;
+      bounds.push({ ...common, why, fromMs: readAt, untilMs: readAt + leastMs + deafMs });
+    }
     if (sentAt !== null) bounds.push({ ...common, fromMs: sentAt, untilMs: sentAt + ttlMs });
   }
   return bounds;
+}
+
+/** The leader that vouched for a keepalive and ended the session can have heard nobody while its loop was stuck: that is no silence. */
+function deafFor(run: Run, { node, term }: Acknowledgement, readAt: number, index: number): number {
+  if (node === null || run.log.entryAt(index)?.event.term !== term) return 0;
+  // Times of stalls are whole milliseconds, by the node's own clock.
+  return Math.max(0, Math.floor(run.cluster.stalledMs(node, readAt, run.commitAt(index)) * (1 - run.rho) - 2));
 }
 
 /** A maxHold and a lock-delay are counted from the apply of the entry that began them. */

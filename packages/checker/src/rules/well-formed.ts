@@ -66,6 +66,7 @@ class Form {
       case "told":
       case "keepaliveSent":
       case "keepaliveTold":
+      case "remaining":
       case "guardWrite":
         return this.nodes.has(event.client) ? `${event.client} is a node, not a client` : null;
       default:

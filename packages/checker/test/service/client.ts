@@ -151,6 +151,8 @@ export class Client implements Receiver {
     if (session === null || sentAt === undefined) return;
     this.world.record({ kind: "keepaliveTold", client: this.name, session: session.id, number });
     session.leaseFrom = Math.max(session.leaseFrom, sentAt);
+    const ms = session.leaseFrom + this.world.byClock(this.name, usableMs(this.ttlMs)) - this.world.now;
+    if (ms > 0) this.world.record({ kind: "remaining", client: this.name, session: session.id, ms });
   }
 
   onEffect(_index: number, effect: Effect): void {

@@ -77,6 +77,9 @@ export class HeldLock {
   onRenewed(): void {
     if (this.#state === "lost" || this.#isGivenBack) return;
     this.#look = this.#lookNow();
+    if (this.session === null || this.#look.leftMs <= 0) return;
+    const { sink, process } = this.#parts;
+    sink.emit({ kind: "remaining", client: process.id, session: this.session, ms: this.#look.leftMs });
   }
 
   onJeopardy(): void {
