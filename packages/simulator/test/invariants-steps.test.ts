@@ -3,7 +3,10 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { Event, Index, LogBase, Message, Output, Raft, Term } from "@holdfast/raft";
 import { encodeCommand } from "@holdfast/wire";
+import { LockMachine } from "@holdfast/lock";
 import type { Command, SessionId } from "@holdfast/lock";
+import type { ClientMessage, ServerMessage } from "@holdfast/wire";
+import { Answers } from "../src/invariants/answers.js";
 import { Elections } from "../src/invariants/elections.js";
 import { InvariantError } from "../src/invariants/invariant-error.js";
 import type { RuleName } from "../src/invariants/invariant-error.js";
@@ -122,15 +125,33 @@ describe("stickiness", () => {
   });
 });
 
-/** n1, which leads in term 1. */
+/** n1, which leads in term 1: its no-op is entry 1. */
 class Leader {
   readonly raft = new FakeRaft("n1", base);
   readonly rounds = new Rounds("n1", electionTimeoutMs);
+  readonly machine = new LockMachine();
+  lastApplied = 1;
+  readonly answers: Answers;
   nowMs = 1_000;
   transferTo: string | null = null;
+  #round = 0;
 
   constructor() {
     Object.assign(this.raft, { role: "leader", term: term(1), status: () => ({ transferTo: this.transferTo }) });
+    this.append();
+    const leader = this;
+    this.answers = new Answers(this.rounds, {
+      machine: this.machine,
+      get lastApplied() {
+        return leader.lastApplied;
+      },
+    });
+  }
+
+  append(of: number = this.raft.term): void {
+    const at = (this.raft.lastIndex + 1) as Index;
+    const payload = new Uint8Array();
+    this.raft.entries = [...this.raft.entries, { index: at, term: term(of), kind: "command", payload, chain: at }];
   }
 
   step(event: Event): void {
@@ -141,18 +162,42 @@ class Leader {
     this.step({ kind: "confirm", nowMs: this.nowMs, id });
   }
 
-  confirm(...ids: readonly number[]): void {
-    const confirmed = ids.map((id) => ({ id, index: index(1) }));
-    this.rounds.afterOutput({ confirmed } as unknown as Output);
+  /** A round's heartbeats leave, and so many peers answer it. */
+  beginRound(answers = 1): void {
+    this.#round += 1;
+    const message: Message = { kind: "heartbeat", term: this.raft.term, commitIndex: index(0), round: this.#round };
+    this.output({ send: [{ to: "n2", message }] });
+    for (const from of ["n2", "n3"].slice(0, answers)) {
+      const answer: Message = { kind: "heartbeatAnswer", term: this.raft.term, round: this.#round };
+      this.step({ kind: "received", nowMs: this.nowMs, from, message: answer });
+    }
+  }
+
+  confirm(id: number, at = 1): void {
+    this.output({ confirmed: [{ id, index: index(at) }] });
+  }
+
+  /** A round from its asking to its end. */
+  pass(id: number, at = 1): void {
+    this.ask(id);
+    this.beginRound();
+    this.confirm(id, at);
+  }
+
+  output(parts: Partial<Output>): void {
+    const output = { confirmed: [], send: [], sendAfterPersist: [], ...parts } as unknown as Output;
+    this.rounds.afterOutput(this.raft as unknown as Raft, output);
   }
 
   propose(command: Command): void {
     const proposal = { id: 1, payload: encodeCommand(command), reserved: true, decidedInTerm: term(1) };
+    this.append();
     this.step({ kind: "propose", nowMs: this.nowMs, proposal });
   }
 }
 
-const ids = [7 as SessionId];
+const session = 7 as SessionId;
+const ids = [session];
 
 describe("quorum rounds", () => {
   it("forbid an expiry before a round that began when the silence was heard out", () => {
@@ -160,12 +205,11 @@ describe("quorum rounds", () => {
     const expire = (): void => leader.propose({ kind: "expireSessions", ids });
     leader.ask(1);
     breaks("quorum-round", expire);
+    leader.beginRound();
     leader.propose({ kind: "suspectSessions", ids, eighths: 8 });
     leader.confirm(1);
     breaks("quorum-round", expire);
-    leader.ask(2);
-    breaks("quorum-round", expire);
-    leader.confirm(2);
+    leader.pass(2);
     expire();
     // A round of a former leadership says nothing.
     leader.raft.term = term(3);
@@ -175,14 +219,79 @@ describe("quorum rounds", () => {
   it("forbid to confirm anything while leadership is handed over", () => {
     const leader = new Leader();
     leader.ask(1);
+    leader.beginRound();
     leader.transferTo = "n2";
     leader.step({ kind: "transfer", nowMs: leader.nowMs, to: "n2" });
     // It had ended before.
     leader.confirm(1);
-    leader.ask(2);
-    breaks("quorum-round", () => leader.confirm(2));
+    breaks("quorum-round", () => leader.pass(2));
     leader.nowMs += electionTimeoutMs;
-    leader.ask(3);
-    leader.confirm(3);
+    leader.pass(3);
+  });
+
+  it("forbid to confirm without a quorum's answers to a round that began since", () => {
+    const leader = new Leader();
+    leader.beginRound();
+    leader.ask(1);
+    breaks("quorum-round", () => leader.confirm(1));
+    leader.beginRound(0);
+    breaks("quorum-round", () => leader.confirm(1));
+    leader.beginRound();
+    leader.confirm(1);
+  });
+
+  it("forbid to confirm before an entry of the own term is committed", () => {
+    const leader = new Leader();
+    leader.raft.term = term(2);
+    breaks("quorum-round", () => leader.pass(1));
+    leader.append();
+    leader.pass(2, 2);
+  });
+});
+
+describe("answers", () => {
+  const questions: readonly (readonly [ClientMessage, ServerMessage])[] = [
+    [{ kind: "query", id: 1, query: { kind: "inspect", name: "a" } }, { kind: "answer", id: 1 } as ServerMessage],
+    [{ kind: "resume", session, key: "k" }, { kind: "resumed", session } as ServerMessage],
+    [
+      { kind: "keepalive", session, number: 3 },
+      { kind: "acknowledged", session, number: 3 },
+    ],
+  ];
+
+  for (const [question, answer] of questions) {
+    it(`to a ${question.kind} need a round that began since it was read, and its state`, () => {
+      const leader = new Leader();
+      leader.pass(1);
+      leader.answers.onRead(1, question);
+      breaks("quorum-round", () => leader.answers.checkSaid(1, answer));
+      leader.append();
+      leader.pass(2, 2);
+      breaks("quorum-round", () => leader.answers.checkSaid(1, answer));
+      leader.lastApplied = 2;
+      leader.answers.checkSaid(1, answer);
+    });
+  }
+
+  it("of a node about itself need none", () => {
+    const leader = new Leader();
+    leader.answers.onRead(1, { kind: "query", id: 1, query: { kind: "status" } });
+    leader.answers.checkSaid(1, { kind: "answer", id: 1 } as ServerMessage);
+  });
+
+  it("renew no session whose silence is counted, or about to be", () => {
+    const leader = new Leader();
+    leader.machine.apply(7, { kind: "openSession", key: "k", ttlMs: 10_000, info: "" });
+    leader.answers.onRead(1, { kind: "keepalive", session, number: 1 });
+    leader.pass(1);
+    const renew = (): void => leader.answers.checkSaid(1, { kind: "acknowledged", session, number: 1 });
+    renew();
+    leader.propose({ kind: "suspectSessions", ids, eighths: 4 });
+    breaks("counted-silence", renew);
+    leader.machine.apply(8, { kind: "suspectSessions", ids, eighths: 4 });
+    leader.lastApplied = leader.raft.lastIndex;
+    breaks("counted-silence", renew);
+    leader.machine.apply(9, { kind: "renewSuspects", ids });
+    renew();
   });
 });

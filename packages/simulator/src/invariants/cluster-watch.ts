@@ -5,6 +5,7 @@
 import { checkInvariants, InvariantError as CoreInvariantError } from "@holdfast/raft";
 import type { Entry, Message, NodeId, RaftStatus } from "@holdfast/raft";
 import type { NodeHost } from "@holdfast/server";
+import type { ClientMessage, ServerMessage } from "@holdfast/wire";
 import { checkBounds } from "./bounds.js";
 import type { Bounds } from "./bounds.js";
 import { Commits } from "./commits.js";
@@ -74,6 +75,7 @@ export class ClusterWatch {
     });
     node.life = new Life(probe, clock);
     node.life.tap = tapCore(id, probe.raft, {
+      applied: probe,
       electionTimeoutMs: this.#electionTimeoutMs,
       attempt: (check) => this.#attempt(check),
     });
@@ -110,6 +112,16 @@ export class ClusterWatch {
   onDelivered(id: NodeId, from: NodeId): void {
     const { life } = this.#nodeFor(id);
     if (life !== null) life.heardMs.set(from, life.clock.monotonicMs());
+  }
+
+  /** A client's message is read. What these two find is thrown by the next afterEvent. */
+  onClientRead(id: NodeId, connection: number, message: ClientMessage): void {
+    this.#nodes.get(id)?.life?.tap?.answers.onRead(connection, message);
+  }
+
+  /** A message to a client is handed to its connection. */
+  onClientTold(id: NodeId, connection: number, message: ServerMessage): void {
+    this.#attempt(() => this.#nodes.get(id)?.life?.tap?.answers.checkSaid(connection, message));
   }
 
   /** After an event of this node's process: checks what has changed. Throws InvariantError. To be called after what the event has resolved has run, too. */

@@ -1,20 +1,27 @@
 /** Sees what goes into a node's core and what comes out of it: for the rules that speak of single messages and proposals. */
 import type { Event, NodeId, Raft } from "@holdfast/raft";
+import { Answers } from "./answers.js";
+import type { Applied } from "./answers.js";
 import { Elections } from "./elections.js";
 import { Rounds } from "./rounds.js";
 
 export interface CoreTap {
   readonly elections: Elections;
+  readonly answers: Answers;
 }
 
 /** `attempt` runs a check; what it finds must not be thrown into the host. Null for a core that takes no events. */
 export function tapCore(
   id: NodeId,
   raft: Raft,
-  options: { readonly electionTimeoutMs: number; readonly attempt: (check: () => void) => void },
+  options: {
+    readonly applied: Applied;
+    readonly electionTimeoutMs: number;
+    readonly attempt: (check: () => void) => void;
+  },
 ): CoreTap | null {
   if (typeof (raft as Partial<Raft>).step !== "function") return null;
-  const { electionTimeoutMs, attempt } = options;
+  const { applied, electionTimeoutMs, attempt } = options;
   const elections = new Elections(id, electionTimeoutMs);
   const rounds = new Rounds(id, electionTimeoutMs);
   const step = raft.step.bind(raft);
@@ -29,8 +36,8 @@ export function tapCore(
   const takeOutput = raft.takeOutput.bind(raft);
   raft.takeOutput = () => {
     const output = takeOutput();
-    if (output !== null) attempt(() => rounds.afterOutput(output));
+    if (output !== null) attempt(() => rounds.afterOutput(raft, output));
     return output;
   };
-  return { elections };
+  return { elections, answers: new Answers(rounds, applied) };
 }

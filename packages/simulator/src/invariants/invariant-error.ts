@@ -16,7 +16,8 @@ export type RuleName =
   | "quorum-contact" // 10
   | "pre-vote" // 10, 22: nobody campaigns who can't win
   | "stickiness" // 22: nobody who hears its leader helps another to its place
-  | "quorum-round" // 15, 17
+  | "quorum-round" // 15, 17: asked for before it began
+  | "counted-silence" // 15: no renewal while silence counts
   | "lock-machine" // 11
   | "bounds" // 23
   | "convergence" // 24

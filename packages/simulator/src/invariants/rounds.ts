@@ -1,27 +1,39 @@
 /**
- * What a leader may only do after a quorum round (rules 15 and 17): it proposes an expiry after a round that began when the session's silence had
- * been heard out, and confirms nothing while it hands its leadership over.
+ * What a leader may only do after a quorum round that began late enough (rules 15 and 17): confirm a request, answer a client, propose an
+ * expiry. Rounds are followed by their messages. It confirms nothing while it hands its leadership over, and renews no session whose silence
+ * the log counts, or is about to.
  */
+import type { LockMachine, SessionId } from "@holdfast/lock";
 import type { Event, NodeId, Output, Raft } from "@holdfast/raft";
 import { decodeCommand } from "@holdfast/wire";
 import { demand } from "./invariant-error.js";
+import { isQuorum } from "./quorums.js";
 import { Recent } from "./recent.js";
 
 const remembered = 4_096;
+const confirmedMax = 64;
 
-/** Of one life of a node. */
+interface Confirmed {
+  /** When it was asked for, and the index that it vouches for. */
+  readonly askedAt: number;
+  readonly index: number;
+}
+
+/** Of one life of a node. Moments are counted in steps of its core. */
 export class Rounds {
   readonly #id: NodeId;
   readonly #electionTimeoutMs: number;
   #term = 0;
-  /** Counts what happens to the core. */
-  #position = 0;
+  #now = 0;
   #nowMs = 0;
-  /** When rounds were asked for, and of those that have ended the one asked for last. */
-  readonly #asked = new Recent<number, number>(remembered);
-  #confirmed = 0;
-  /** When the last eighth of a session's silence was proposed. */
-  readonly #suspected = new Recent<number, number>(remembered);
+  #lastIndex = 0;
+  readonly #askedAt = new Recent<number, number>(remembered);
+  /** When the first heartbeat of a round left, and of the newest such one that each peer has answered. */
+  readonly #sentAt = new Recent<number, number>(remembered);
+  readonly #answeredSentAt = new Map<NodeId, number>();
+  #confirmed: Confirmed[] = [];
+  /** When the last eighths of a session's silence were proposed, and in which entry. */
+  readonly #suspected = new Recent<number, { readonly at: number; readonly index: number }>(remembered);
   #handingOverSinceMs: number | null = null;
   /** What was confirmed before the transfer began may still have to come out. */
   #isOutputOld = false;
@@ -31,17 +43,32 @@ export class Rounds {
     this.#electionTimeoutMs = electionTimeoutMs;
   }
 
-  afterStep(raft: Raft, event: Event): void {
-    if (raft.term !== this.#term) this.#forget(raft.term);
-    this.#position += 1;
-    this.#nowMs = event.nowMs;
-    if (event.kind === "confirm") this.#asked.set(event.id, this.#position);
-    else if (event.kind === "transfer") this.#onTransfer(raft);
-    else if (event.kind === "propose" && event.proposal.decidedInTerm !== null)
-      this.#onDecision(event.proposal.payload);
+  /** For what comes from outside of the core: when it came. */
+  get now(): number {
+    return this.#now;
   }
 
-  afterOutput({ confirmed }: Output): void {
+  afterStep(raft: Raft, event: Event): void {
+    if (raft.term !== this.#term) this.#forget(raft.term);
+    this.#now += 1;
+    this.#nowMs = event.nowMs;
+    if (event.kind === "confirm") this.#askedAt.set(event.id, this.#now);
+    else if (event.kind === "transfer") this.#onTransfer(raft);
+    else if (event.kind === "propose" && event.proposal.decidedInTerm !== null) {
+      this.#onDecision(raft, event.proposal.payload);
+    } else if (event.kind === "received" && event.message.kind === "heartbeatAnswer") {
+      const { from, message } = event;
+      const sentAt = message.term === raft.term ? (this.#sentAt.get(message.round) ?? 0) : 0;
+      this.#answeredSentAt.set(from, Math.max(sentAt, this.#answeredSentAt.get(from) ?? 0));
+    }
+    this.#lastIndex = raft.lastIndex;
+  }
+
+  afterOutput(raft: Raft, { confirmed, send, sendAfterPersist }: Output): void {
+    for (const { message } of [...send, ...sendAfterPersist]) {
+      if (message.kind !== "heartbeat" || message.term !== this.#term) continue;
+      if (!this.#sentAt.has(message.round)) this.#sentAt.set(message.round, this.#now);
+    }
     const sinceMs = this.#handingOverSinceMs;
     if (sinceMs !== null && this.#nowMs - sinceMs >= this.#electionTimeoutMs) this.#handingOverSinceMs = null;
     const isSilent = this.#handingOverSinceMs !== null && !this.#isOutputOld;
@@ -49,7 +76,42 @@ export class Rounds {
     demand(!isSilent || confirmed.length === 0, "quorum-round", () => {
       return `${this.#id} confirms what it leads in term ${this.#term} while it hands its leadership over`;
     });
-    for (const { id } of confirmed) this.#confirmed = Math.max(this.#confirmed, this.#asked.get(id) ?? 0);
+    for (const { id, index } of confirmed) this.#checkConfirmed(raft, this.#askedAt.get(id) ?? this.#now, index);
+  }
+
+  /** An answer leaves to a question that was read at `readAt`. */
+  checkAnswer(what: string, readAt: number, lastApplied: number): void {
+    const isGood = this.#confirmed.some(({ askedAt, index }) => askedAt > readAt && index <= lastApplied);
+    demand(isGood, "quorum-round", () => {
+      return `${this.#id} answers ${what}, and no quorum round that began since it was read is confirmed and applied`;
+    });
+  }
+
+  checkRenewal(session: SessionId, machine: LockMachine, lastApplied: number): void {
+    const silence = machine.sessionView(session)?.silence ?? 0;
+    demand(silence === 0, "counted-silence", () => {
+      return `${this.#id} renews session ${session}, of whose silence the log counts ${silence} eighths`;
+    });
+    const { index = 0 } = this.#suspected.get(session) ?? {};
+    demand(index <= lastApplied, "counted-silence", () => {
+      return `${this.#id} renews session ${session}, whose silence entry ${index} will count; applied is ${lastApplied}`;
+    });
+  }
+
+  #checkConfirmed(raft: Raft, askedAt: number, index: number): void {
+    const { configuration } = raft;
+    const hasAnswered = isQuorum(
+      configuration,
+      (id) => id === this.#id || (this.#answeredSentAt.get(id) ?? 0) >= askedAt,
+    );
+    demand(hasAnswered, "quorum-round", () => {
+      return `${this.#id} confirms what no quorum has answered since it was asked for`;
+    });
+    const term = raft.termAt(index as never);
+    demand(term === null || term === raft.term, "quorum-round", () => {
+      return `${this.#id} confirms index ${index} of term ${term}, and has committed nothing of its term ${raft.term}`;
+    });
+    this.#confirmed = [...this.#confirmed.slice(1 - confirmedMax), { askedAt, index }];
   }
 
   #onTransfer(raft: Raft): void {
@@ -58,13 +120,18 @@ export class Rounds {
     this.#isOutputOld = true;
   }
 
-  #onDecision(payload: Uint8Array): void {
+  #onDecision(raft: Raft, payload: Uint8Array): void {
+    // Refused: nothing stands in the log.
+    if (raft.lastIndex === this.#lastIndex) return;
     const command = decodeCommand(payload);
-    if (command.kind === "suspectSessions") for (const id of command.ids) this.#suspected.set(id, this.#position);
+    if (command.kind === "suspectSessions") {
+      for (const id of command.ids) this.#suspected.set(id, { at: this.#now, index: raft.lastIndex });
+    }
     if (command.kind !== "expireSessions") return;
     for (const id of command.ids) {
-      const since = this.#suspected.get(id) ?? 0;
-      demand(this.#confirmed > since, "quorum-round", () => {
+      const { at = 0 } = this.#suspected.get(id) ?? {};
+      const hasAsked = this.#confirmed.some(({ askedAt }) => askedAt > at);
+      demand(hasAsked, "quorum-round", () => {
         return `${this.#id} ends session ${id} in term ${this.#term}, and no quorum round has begun since its time was over`;
       });
     }
@@ -72,8 +139,9 @@ export class Rounds {
 
   #forget(term: number): void {
     this.#term = term;
-    this.#confirmed = 0;
-    this.#position = 0;
+    this.#confirmed = [];
+    this.#sentAt.clear();
+    this.#answeredSentAt.clear();
     this.#suspected.clear();
     this.#handingOverSinceMs = null;
   }

@@ -2,7 +2,7 @@
 import type { ClientConnection, ClientEvents, NodeHost } from "@holdfast/server";
 import { ClientSocket, FlushQueue } from "@holdfast/server/parts";
 import type { ClientListenerOptions, NodeListener, NodeListenerParts } from "@holdfast/server/parts";
-import type { ServerMessage } from "@holdfast/wire";
+import type { ClientMessage, ServerMessage } from "@holdfast/wire";
 import { createClientDoor } from "../network/index.js";
 import type { Door, Network } from "../network/index.js";
 import type { SimulatedProcess } from "../process.js";
@@ -14,6 +14,8 @@ interface ListenerContext {
   readonly process: SimulatedProcess;
   readonly network: Network;
   readonly recorder: Recorder;
+  onRead(connection: number, message: ClientMessage): void;
+  onTold(connection: number, message: ServerMessage): void;
   /** Null before the node has one, and after its death. */
   host(): NodeHost | null;
 }
@@ -80,7 +82,10 @@ export class SimulatedListener implements NodeListener {
     const parts = { clock: this.#context.process, logger: silent };
     const socket: ClientSocket = new ClientSocket(options, parts, attach, {
       onMessages: (_, messages) => {
-        for (const message of messages) if (message.kind === "keepalive") this.#noteReceived(message);
+        for (const message of messages) {
+          this.#context.onRead(socket.id, message);
+          if (message.kind === "keepalive") this.#noteReceived(message);
+        }
         events.onMessages(tapped, messages);
       },
       onClosed: (closed) => {
@@ -90,7 +95,10 @@ export class SimulatedListener implements NodeListener {
       onRejected: (reason) => this.#parts.onRejected(reason),
       onDirty: (from) => this.#flushes.add(from),
     });
-    const tapped = new TappedConnection(socket, (message) => this.#noteSent(message));
+    const tapped = new TappedConnection(socket, (message) => {
+      this.#context.onTold(socket.id, message);
+      this.#noteSent(message);
+    });
     this.#connections.set(socket, tapped);
     events.onOpened(tapped);
   }

@@ -6,6 +6,7 @@ import type { Config, NodeHost } from "@holdfast/server";
 import { NodeProcess } from "@holdfast/server/parts";
 import type { Ending, NodeWorld } from "@holdfast/server/parts";
 import type { Counts } from "../clients/index.js";
+import type { ClientMessage, ServerMessage } from "@holdfast/wire";
 import { VirtualDisk } from "../disk/virtual-disk.js";
 import type { Rot } from "../disk/rot.js";
 import { createPeerTransport } from "../network/index.js";
@@ -25,6 +26,9 @@ import { tellingLogger } from "./telling-logger.js";
 /** A supervisor starts a node again that has ended by itself, after this time. */
 const restartMs = 300;
 
+/** What was done to a node for which it may rightly end by itself: its disk refused, its directory was damaged, lied or was put back. */
+export type Harm = "disk" | "rot" | "lie" | "copy";
+
 export interface NodeParts {
   readonly scheduler: Scheduler;
   readonly network: Network;
@@ -41,6 +45,9 @@ export interface NodeParts {
 export interface NodeEvents {
   onHost(node: SimulatedNode, host: NodeHost): void;
   afterEvent(node: SimulatedNode): void;
+  /** What clients say to it, and what it says to them. */
+  onRead(node: SimulatedNode, connection: number, message: ClientMessage): void;
+  onTold(node: SimulatedNode, connection: number, message: ServerMessage): void;
   /** Its life is over. `ending`: null when it was killed. */
   onDown(node: SimulatedNode, ending: Ending | null): void;
   onUp(node: SimulatedNode): void;
@@ -60,6 +67,7 @@ export class SimulatedNode {
   refusedFor: string | null = null;
   /** It is started again even when it was asked to stop: a stop may have been asked for long ago, while it could not hear. */
   isKeptUp = false;
+  readonly harms: Set<Harm> = new Set();
   readonly #parts: NodeParts;
   #life: Life | null = null;
   #rate = 1;
@@ -74,6 +82,18 @@ export class SimulatedNode {
 
   get disk(): VirtualDisk {
     return this.directory.disk;
+  }
+
+  /** The others, or its own next start, have every reason to refuse it. */
+  get isSpoilt(): boolean {
+    return this.refusedFor !== null || this.harms.has("rot") || this.harms.has("lie") || this.harms.has("copy");
+  }
+
+  /** Whether what was done to it explains this end. */
+  explains({ exit }: Ending): boolean {
+    if (exit === "ok") return true;
+    if (exit === "oldCopy") return this.harms.has("lie") || this.harms.has("copy");
+    return exit === "storage" && this.harms.size > 0;
   }
 
   get isRunning(): boolean {
@@ -148,6 +168,7 @@ export class SimulatedNode {
   /** Its directory goes bad, in a way that the next start finds. */
   rot(random: Random): void {
     if (!this.directory.isFormed) return;
+    this.harms.add("rot");
     this.disk.rot(random.pick<Rot>(["flip", "hole", "file", "chunk", "mark", "markFile", "identity"]));
   }
 
@@ -161,7 +182,7 @@ export class SimulatedNode {
   }
 
   #worldFor(process: SimulatedProcess): NodeWorld {
-    const { random, recorder, network } = this.#parts;
+    const { random, recorder, network, events } = this.#parts;
     const hooks = {
       hit: (point: CrashPoint) => this.#hit(process, point),
       note: (mark: string) => this.#parts.counts.add(mark),
@@ -186,6 +207,12 @@ export class SimulatedNode {
           network,
           recorder,
           host: () => this.#lifeOf(process)?.host ?? null,
+          onRead: (connection, message) => {
+            if (this.#lifeOf(process) !== null) events.onRead(this, connection, message);
+          },
+          onTold: (connection, message) => {
+            if (this.#lifeOf(process) !== null) events.onTold(this, connection, message);
+          },
         }),
       onHost: (host) => this.#onHost(process, host),
     };

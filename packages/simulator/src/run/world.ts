@@ -18,6 +18,7 @@ import { Clients } from "./clients.js";
 import { configFor } from "./config.js";
 import type { Plan } from "./plan.js";
 import { QuorumClock } from "./quorum-clock.js";
+import { StuckError } from "./stuck-error.js";
 import type { Undo } from "./faults.js";
 
 /** Far above what a run of this size needs. */
@@ -26,7 +27,7 @@ const bounds: Bounds = {
   waiters: 5_000,
   queuedEvents: 2_000,
   queuedFrames: 2_000,
-  queuedWrites: 2_000,
+  queuedWrites: 20_000,
   openRounds: 2_000,
 };
 
@@ -182,11 +183,7 @@ export class World {
     this.recorder.tell(node.id, kind === "process" ? "is killed" : "loses power");
     this.recorder.emit({ kind: "crashed", process: node.id });
     // It may die in mid-turn, after it has told others what the watch hasn't seen yet.
-    try {
-      this.watch.afterEvent(node.id);
-    } catch {
-      // In mid-turn not everything fits together.
-    }
+    this.#guard(() => this.watch.afterEvent(node.id));
     const lostBefore = node.disk.counts.lostBatches;
     node.crash(kind);
     if (node.disk.counts.lostBatches > lostBefore) this.watch.forgive(node.id);
@@ -195,7 +192,7 @@ export class World {
 
   /** Whether a majority is left when this one never comes back. */
   canLose(node: SimulatedNode): boolean {
-    const lost = this.nodes.filter((each) => each !== node && each.refusedFor !== null).length;
+    const lost = this.nodes.filter((each) => each !== node && each.isSpoilt).length;
     return node.refusedFor === null && lost + 1 < this.nodes.length / 2;
   }
 
@@ -311,6 +308,8 @@ export class World {
         onUp: () => this.#quorum.note(),
         onHost: (up, host) => this.#onHost(up, host),
         afterEvent: (up) => this.#guard(() => this.watch.afterEvent(up.id)),
+        onRead: (node, connection, message) => this.watch.onClientRead(node.id, connection, message),
+        onTold: (node, connection, message) => this.watch.onClientTold(node.id, connection, message),
         onDown: (down, ending) => this.#onDown(down, ending),
       },
     });
@@ -356,6 +355,10 @@ export class World {
     this.recorder.emit({ kind: "crashed", process: node.id });
     this.counts.add(`node ended: ${ending.exit}`);
     if (ending.exit === "internal") this.fail(ending.error ?? new Error(ending.sentence ?? "internal"));
+    else if (!node.explains(ending))
+      this.fail(
+        new StuckError("sound-node-ends", `${node.id} ends without a reason: ${ending.sentence ?? ending.exit}`),
+      );
     if (node.refusedFor !== null) this.counts.add("node refused for ever");
   }
 
