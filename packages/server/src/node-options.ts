@@ -5,13 +5,14 @@ import type { NodeHostOptions } from "./node-host-types.js";
 /** One synced batch: large enough to share a slow disk's sync among many, small enough to be written in some milliseconds. */
 const writeBytesMax = 4 * 1024 * 1024;
 /** Of a snapshot: a million locks at less than 10 ms a turn. */
-const recordsPerPiece = 1_000;
+const usualRecordsPerPiece = 1_000;
 
 export function nodeHostOptionsFor(
   config: Config,
   nodeId: string,
   clusterId: string,
   version: string,
+  recordsPerPiece: number = usualRecordsPerPiece,
 ): NodeHostOptions {
   const { timing, limits } = config;
   return {

@@ -29,6 +29,8 @@ export interface NodeProcessOptions {
   readonly dataDirectory: string;
   readonly bootstrap?: { readonly firstIndex: number };
   readonly version: string;
+  /** Of a snapshot; small pieces show in small states what large ones hide. */
+  readonly recordsPerPiece?: number;
 }
 
 /** Parts of a node that are asked to stop get so long: a disk that hangs must not hold the process for ever. */
@@ -143,7 +145,7 @@ export class NodeProcess {
   }
 
   private async startHost(formed: FormedNode, links: ServerPeerLinks, directory: DataDirectory): Promise<void> {
-    const { config, nodeId, version } = this.options;
+    const { config, nodeId, version, recordsPerPiece } = this.options;
     const { clusterId, store, restored } = formed;
     const { logger, world } = this;
     const { clock, random, metrics } = world;
@@ -153,7 +155,7 @@ export class NodeProcess {
     });
     if (this.isEnding) return;
     const parts = { clock, random, codec: entryCodec, store, restored, machine, links, logger, metrics };
-    const host = new NodeHost(nodeHostOptionsFor(config, nodeId, clusterId, version), parts);
+    const host = new NodeHost(nodeHostOptionsFor(config, nodeId, clusterId, version, recordsPerPiece), parts);
     this.host = host;
     this.clusterId = clusterId;
     metrics.attach(host.report);

@@ -70,6 +70,7 @@ const nodes: readonly string[] = [
   "history: stall",
   "log truncated",
   "log compacted",
+  "a later chunk was read",
   "node ended: storage",
   "node ended: oldCopy",
   "network: lateDrains",

@@ -13,6 +13,7 @@ export const crashPoints = [
   "after a snapshot chunk",
   "before a received chunk",
   "after a received chunk",
+  "after a received chunk that is not the last",
   "after an install",
   "before a removal",
   "after a removal",
@@ -158,6 +159,7 @@ function watched(store: Store, hooks: DirectoryHooks): Store {
       for (const point of pointsAfter(write)) hooks.hit(point);
     },
     readChunk(snapshotIndex, chunk) {
+      if (chunk > 0) hooks.note("a later chunk was read");
       hooks.hit("before a chunk is read");
       return store.readChunk(snapshotIndex, chunk);
     },
@@ -180,7 +182,8 @@ function pointsAfter(write: StoreWrite): CrashPoint[] {
   if (write.hardState !== null) points.push("after a hard state");
   if (write.chunk !== null) {
     points.push(write.chunk.origin === "own" ? "after a snapshot chunk" : "after a received chunk");
-    if (write.chunk.origin === "received" && write.chunk.done) points.push("after an install");
+    if (write.chunk.origin === "received")
+      points.push(write.chunk.done ? "after an install" : "after a received chunk that is not the last");
   }
   if (write.removeThrough !== null) points.push("after a removal");
   return points;

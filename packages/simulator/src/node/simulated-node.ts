@@ -36,6 +36,7 @@ export interface NodeParts {
   readonly counts: Counts;
   readonly config: Config;
   readonly firstIndex: number;
+  readonly recordsPerPiece: number;
   /** Streams of this node's own. */
   readonly random: Random;
   /** The cluster watches each event. */
@@ -115,7 +116,7 @@ export class SimulatedNode {
   /** Does nothing when it runs, or when its directory is refused for ever. */
   start(): void {
     if (this.#life !== null || this.refusedFor !== null) return;
-    const { scheduler, network, random, config, firstIndex, events } = this.#parts;
+    const { scheduler, network, random, config, firstIndex, recordsPerPiece, events } = this.#parts;
     const process = new SimulatedProcess(
       { id: this.id, rate: this.#rate },
       { scheduler, random, onEvent: () => this.#afterEvent(process) },
@@ -128,6 +129,7 @@ export class SimulatedNode {
         nodeId: this.id,
         dataDirectory: this.id,
         version: "0",
+        recordsPerPiece,
         ...(firstIndex > 1 && !this.directory.isFormed ? { bootstrap: { firstIndex } } : {}),
       },
       logger,

@@ -45,6 +45,7 @@ export interface PlannedLimits {
   readonly committedBytesPerOutputMax: number;
   readonly trailingEntriesMax: number;
   readonly snapshotEntries: number;
+  readonly recordsPerPiece: number;
   readonly sessionsMax: number;
 }
 
@@ -119,6 +120,7 @@ function drawLimits(random: Random): PlannedLimits {
     committedBytesPerOutputMax: random.pick([200, 65_536]),
     trailingEntriesMax: random.pick([0, 5, 100]),
     snapshotEntries: random.pick([10, 40, 200, 100_000]),
+    recordsPerPiece: random.pick([1, 2, 5, 1_000]),
     sessionsMax: 10_000,
   };
 }

@@ -303,6 +303,7 @@ export class World {
       counts: this.counts,
       config: this.#config,
       firstIndex: this.plan.firstIndex,
+      recordsPerPiece: this.plan.limits.recordsPerPiece,
       random: this.stream(`node ${id}`),
       events: {
         onUp: () => this.#quorum.note(),
