@@ -1,15 +1,18 @@
 /** The command line: npm run simulate -- --help. */
+import { readFile } from "node:fs/promises";
 import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
 import { runFleet } from "./fleet.js";
 import { Report } from "./report.js";
 import { drawPlan } from "./run/plan.js";
+import type { Plan } from "./run/plan.js";
 import { run } from "./run/run.js";
 import type { Summary } from "./run/run-seed.js";
 import { shrink } from "./shrink.js";
 import { timelineOf } from "./timeline.js";
 
 const usage = `usage: npm run simulate -- [options]
+  --plan FILE    one run of a plan that --shrink has printed; with --trace its timeline
   --seed S       one run; with --trace its timeline, with --shrink the smallest plan that fails
   --lines N      of the timeline, the last ones (default 200)
   --first F      the first of many seeds (default 1)
@@ -23,6 +26,7 @@ const usage = `usage: npm run simulate -- [options]
 
 const { values } = parseArgs({
   options: {
+    plan: { type: "string" },
     seed: { type: "string" },
     trace: { type: "boolean", default: false },
     shrink: { type: "boolean", default: false },
@@ -39,7 +43,8 @@ const { values } = parseArgs({
 });
 
 if (values.help) console.log(usage);
-else if (values.seed !== undefined) await showOne(numberIn("seed", values.seed));
+else if (values.plan !== undefined) await showOne(JSON.parse(await readFile(values.plan, "utf8")) as Plan);
+else if (values.seed !== undefined) await showOne(drawPlan(numberIn("seed", values.seed)));
 else await runMany();
 
 /** Ends with 64 when the option is no whole number from 1 on. */
@@ -50,8 +55,8 @@ function numberIn(name: string, text: string): number {
   process.exit(64);
 }
 
-async function showOne(seed: number): Promise<void> {
-  const plan = drawPlan(seed);
+async function showOne(plan: Plan): Promise<void> {
+  const { seed } = plan;
   const result = await run(plan, { isShown: values.trace });
   if (values.trace) for (const line of timelineOf(result, numberIn("lines", values.lines))) console.log(line);
   for (const { rule, message } of result.problems) console.log(`failed seed ${seed}: ${rule}: ${message}`);

@@ -90,9 +90,10 @@ export class NodeDirectory {
     await wait(process, 2 * this.disk.syncMs());
     this.disk.format(base);
     this.#clusterId = clusterId;
+    const opened = this.disk.open(process);
     // The start that formed it is counted already.
     this.#startsUnformed -= 1;
-    return this.disk.open(process);
+    return opened;
   }
 
   #identityFor({ nodeId, machineBootId }: OpenRequest, clusterId: string | null): Identity {

@@ -28,7 +28,7 @@ export class Faults {
     const world = this.#world;
     world.areFaultsOver = true;
     const random = world.stream("core");
-    const able = random.shuffle(world.nodes.filter((node) => node.refusedFor === null));
+    const able = random.shuffle(world.nodes.filter((node) => !node.isSpoilt));
     const majority = Math.floor(world.nodes.length / 2) + 1;
     const size = world.plan.healsAll ? able.length : Math.min(able.length, majority + random.integer(2));
     const core = new Set(able.slice(0, size));

@@ -144,7 +144,9 @@ export function drawFaults(random: Random, room: FaultRoom): PlannedFault[] {
   const meanGapMs = random.logUniform(0.7 * electionTimeoutMs, 8 * electionTimeoutMs);
   const longestMs = random.logUniform(electionTimeoutMs, 2 * room.ttlMs);
   const faults: PlannedFault[] = [];
-  for (let atMs = 4 * electionTimeoutMs; ; ) {
+  // At times a cluster has to form under faults.
+  const beginMs = random.chance(0.2) ? random.logUniform(1, 500) : 4 * electionTimeoutMs;
+  for (let atMs = beginMs; ; ) {
     atMs += 2 * meanGapMs * random.fraction();
     if (atMs >= room.faultyMs) return faults;
     const kind = random.pick(kinds);

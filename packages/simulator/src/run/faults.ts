@@ -188,6 +188,7 @@ function rot({ world, node, random }: FaultContext): Undo | null {
 function lyingDisk({ world, node, fault }: FaultContext): Undo | null {
   if (!world.canLose(node) || node === world.leader() || !node.isRunning) return null;
   node.disk.isLying = true;
+  node.harms.add("lie");
   world.later(fault.lastsMs, () => {
     world.crash(node, "machine");
     node.disk.isLying = false;
@@ -202,6 +203,7 @@ function oldCopy({ world, node, fault }: FaultContext): Undo | null {
   world.later(fault.lastsMs, () => {
     world.crash(node, "process");
     node.directory.restore(image);
+    node.harms.add("copy");
     world.watch.forgive(node.id);
     world.counts.add("old copy restored");
     node.start();
@@ -294,10 +296,12 @@ const actions: Readonly<Record<FaultKind, Action>> = {
     return () => void (node.disk.isStalled = false);
   },
   failedWrite: ({ node }) => {
+    node.harms.add("disk");
     node.disk.failNextWrite();
     return restartLater(node);
   },
   fullDisk: ({ node }) => {
+    node.harms.add("disk");
     node.disk.isFull = true;
     return () => {
       node.disk.isFull = false;

@@ -114,9 +114,14 @@ function drawLimits(random: Random): PlannedLimits {
   return {
     uncommittedBytesMax: isTight ? 1_500 : 1_000_000,
     reservedBytesMax: isTight ? 4_000 : 100_000,
-    appendsInFlightMax: random.pick([1, 2, 8]),
-    appendBytesMax: random.pick([300, 4_096, 65_536]),
-    appendEntriesMax: random.pick([1, 4, 256]),
+    // Not both as small as can be: one entry in each round trip is less than the clients ask for.
+    ...random.pick([
+      { appendsInFlightMax: 1, appendEntriesMax: 256 },
+      { appendsInFlightMax: 2, appendEntriesMax: 4 },
+      { appendsInFlightMax: 8, appendEntriesMax: 1 },
+      { appendsInFlightMax: 8, appendEntriesMax: 256 },
+    ]),
+    appendBytesMax: random.pick([1_000, 4_096, 65_536]),
     committedBytesPerOutputMax: random.pick([200, 65_536]),
     trailingEntriesMax: random.pick([0, 5, 100]),
     snapshotEntries: random.pick([10, 40, 200, 100_000]),
