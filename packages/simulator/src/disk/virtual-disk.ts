@@ -143,6 +143,16 @@ export class VirtualDisk {
     this.failsOpen = true;
   }
 
+  /** What was to fail next doesn't, there is room, and syncs sync again. */
+  mend(): void {
+    this.failsWrite = false;
+    this.failsRead = false;
+    this.failsOpen = false;
+    this.isFull = false;
+    this.isLying = false;
+    this.isStalled = false;
+  }
+
   /** Throws the StorageError that openDataDirectory would reject with. */
   open(clock: DiskClock): { store: Store; restored: Restored } {
     const { files } = this;

@@ -75,9 +75,7 @@ export class Faults {
   #mend(node: SimulatedNode): void {
     const world = this.#world;
     world.mendDisk(node);
-    node.disk.isStalled = false;
-    node.disk.isFull = false;
-    node.disk.isLying = false;
+    node.disk.mend();
     node.disarm();
     node.isKeptUp = true;
     node.process?.resume();
