@@ -59,6 +59,8 @@ interface Life {
   readonly node: NodeProcess;
   host: NodeHost | null;
   tap: HostTap | null;
+  /** It was asked to. */
+  isStopping: boolean;
 }
 
 export class SimulatedNode {
@@ -135,7 +137,7 @@ export class SimulatedNode {
       logger,
       this.#worldFor(process),
     );
-    const life: Life = { process, node, host: null, tap: null };
+    const life: Life = { process, node, host: null, tap: null, isStopping: false };
     this.#life = life;
     events.onUp(this);
     void node.run().then((ending) => this.#onEnded(life, ending));
@@ -151,7 +153,13 @@ export class SimulatedNode {
 
   /** SIGTERM. */
   stopInOrder(): void {
-    this.#life?.node.end({ exit: "ok", sentence: null });
+    if (this.#life === null) return;
+    this.#life.isStopping = true;
+    this.#life.node.end({ exit: "ok", sentence: null });
+  }
+
+  get isStopping(): boolean {
+    return this.#life?.isStopping === true;
   }
 
   /** As an operator's command would. */
