@@ -121,7 +121,7 @@ const events: TableOf<HistoryEvent> = {
   keepaliveReceived: keepaliveOfNode,
   keepaliveAcknowledged: keepaliveOfNode,
   keepaliveTold: keepaliveOfClient,
-  remaining: { client: text, session: whole, ms: positive },
+  remaining: { client: text, call: whole, session: whole, ms: positive },
   committed: { index: whole, term: whole, hash: text, decidedInTerm: orNull(whole), entry: variants(entries) },
   applied: {
     node: text,

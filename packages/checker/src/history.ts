@@ -161,8 +161,14 @@ export type KeepaliveEvent =
     }
   /** That word has reached the client. */
   | { readonly kind: "keepaliveTold"; readonly client: string; readonly session: number; readonly number: number }
-  /** For so long at most, by the library's word, its locks of this session are surely held. */
-  | { readonly kind: "remaining"; readonly client: string; readonly session: number; readonly ms: number };
+  /** For so long at most, by the library's word, the lock that `call` acquired in this session is surely held. */
+  | {
+      readonly kind: "remaining";
+      readonly client: string;
+      readonly call: number;
+      readonly session: number;
+      readonly ms: number;
+    };
 
 export type LogEvent =
   /**

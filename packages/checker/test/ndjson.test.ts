@@ -64,7 +64,7 @@ const samples: readonly HistoryEvent[] = [
   { at: 1, kind: "keepaliveReceived", node: "n1", term: 1, session: 2, number: 1 },
   { at: 1, kind: "keepaliveAcknowledged", node: "n1", term: 1, session: 2, number: 1 },
   { at: 1, kind: "keepaliveTold", client: "c1", session: 2, number: 1 },
-  { at: 1, kind: "remaining", client: "c1", session: 2, ms: 9_000.5 },
+  { at: 1, kind: "remaining", client: "c1", call: 1, session: 2, ms: 9_000.5 },
   { at: 1, kind: "committed", index: 1, term: 1, hash: "h", decidedInTerm: null, entry: { kind: "noop" } },
   { at: 1, kind: "committed", index: 2, term: 1, hash: "h", decidedInTerm: null, entry: { kind: "configuration" } },
   committed({ kind: "openSession", key: "k", ttlMs: 10_000 }),

@@ -10,6 +10,7 @@ export interface Call {
   end: { readonly result: CallResult; readonly at: number; readonly position: number } | null;
   /** Numbered commands that were sent for it. */
   readonly sent: { readonly session: number; readonly request: number }[];
+  lastSentAt: number | null;
   /** Of an acquire. */
   readonly states: { readonly event: EventOf<"state">; readonly position: number }[];
   /** Calls of release. */
@@ -60,7 +61,7 @@ export class CallBook {
       case "sent":
         if (event.call === null) return;
         this.tellsSending = true;
-        this.calls.get(event.call)?.sent.push(event);
+        this.onSent(this.calls.get(event.call), event);
         return;
       case "told":
         this.told.push({ event, position });
@@ -80,8 +81,26 @@ export class CallBook {
     }
   }
 
+  private onSent(call: Call | undefined, event: EventOf<"sent">): void {
+    if (call === undefined) return;
+    call.sent.push(event);
+    // What is sent later gives it back.
+    if (call.end === null) call.lastSentAt = event.at;
+  }
+
   private onCall({ call, client, op, at }: EventOf<"call">, position: number): void {
-    const record: Call = { call, client, op, at, position, end: null, sent: [], states: [], releases: [] };
+    const record: Call = {
+      call,
+      client,
+      op,
+      at,
+      position,
+      end: null,
+      sent: [],
+      lastSentAt: null,
+      states: [],
+      releases: [],
+    };
     this.calls.set(call, record);
     if (op.kind === "release") this.calls.get(op.of)?.releases.push(record);
   }

@@ -20,6 +20,8 @@ export interface AcquireCall {
   stage: "open" | "leaving" | "held" | "releasing" | "over";
   grants: readonly Grant[];
   sentAt: number;
+  /** By its maxHold. */
+  heldUntil: number;
 }
 
 interface Ending {
@@ -83,7 +85,9 @@ export class Client implements Receiver {
     const full = { mode: "exclusive", slots: 0, wait: true, lockDelayMs: 0, maxHoldMs: 0, ...options } as const;
     const { mode, slots, wait, maxHoldMs } = full;
     const call = this.call({ kind: "acquire", names, mode, slots, wait, maxHoldMs });
-    const acquire: AcquireCall = { call, names, options: full, request: 0, stage: "open", grants: [], sentAt: 0 };
+    const heldUntil = Number.POSITIVE_INFINITY;
+    const stage = { request: 0, stage: "open", grants: [], sentAt: 0, heldUntil } as const;
+    const acquire: AcquireCall = { call, names, options: full, ...stage };
     this.acquires.push(acquire);
     this.send(acquire);
     return acquire;
@@ -152,7 +156,11 @@ export class Client implements Receiver {
     this.world.record({ kind: "keepaliveTold", client: this.name, session: session.id, number });
     session.leaseFrom = Math.max(session.leaseFrom, sentAt);
     const ms = session.leaseFrom + this.world.byClock(this.name, usableMs(this.ttlMs)) - this.world.now;
-    if (ms > 0) this.world.record({ kind: "remaining", client: this.name, session: session.id, ms });
+    for (const { call, stage, heldUntil } of this.acquires) {
+      const leftMs = Math.min(ms, heldUntil - this.world.now);
+      if (leftMs <= 0 || stage !== "held") continue;
+      this.world.record({ kind: "remaining", client: this.name, call, session: session.id, ms: leftMs });
+    }
   }
 
   onEffect(_index: number, effect: Effect): void {
@@ -327,6 +335,7 @@ export class Client implements Receiver {
     this.return(acquire.call, { kind: "acquired", grants, session: session.id, request: acquire.request });
     if (maxHoldMs === 0) return;
     const endsAt = Math.max(session.leaseFrom, acquire.sentAt) + this.world.byClock(this.name, usableMs(maxHoldMs));
+    acquire.heldUntil = endsAt;
     this.world.after(endsAt - this.world.now, () => {
       if (acquire.stage === "held" && !this.isDead) this.sayLost(acquire, "max_hold");
     });

@@ -45,6 +45,7 @@ export class HeldLock {
     this.#parts = parts;
     this.#isMaxHoldLimited = maxHoldMs > 0;
     this.#look = this.#lookNow();
+    this.#tellLook();
     lock.signal.addEventListener("abort", () => this.#onAbort(), { once: true });
     if (lock.signal.aborted) this.#onAbort();
   }
@@ -77,9 +78,7 @@ export class HeldLock {
   onRenewed(): void {
     if (this.#state === "lost" || this.#isGivenBack) return;
     this.#look = this.#lookNow();
-    if (this.session === null || this.#look.leftMs <= 0) return;
-    const { sink, process } = this.#parts;
-    sink.emit({ kind: "remaining", client: process.id, session: this.session, ms: this.#look.leftMs });
+    this.#tellLook();
   }
 
   onJeopardy(): void {
@@ -135,6 +134,13 @@ export class HeldLock {
     const wakers = [...this.#wakers];
     this.#wakers.clear();
     for (const wake of wakers) wake();
+  }
+
+  #tellLook(): void {
+    const { call, session } = this;
+    const { leftMs: ms } = this.#look;
+    const { sink, process } = this.#parts;
+    if (session !== null && ms > 0) sink.emit({ kind: "remaining", client: process.id, call, session, ms });
   }
 
   #lookNow(): Look {
