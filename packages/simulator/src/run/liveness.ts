@@ -25,12 +25,12 @@ export async function expectProgress(world: World, core: readonly SimulatedNode[
   if (random.chance(0.3)) for (const client of world.clientIds()) if (random.chance(0.4)) world.killClient(client);
   world.clients.drainAll();
   const leaderLimitMs = 5 * electionTimeoutMs + reconnectMs;
-  await world.run(leaderLimitMs, () => servingLeader(core) !== null);
-  if (servingLeader(core) === null)
+  await world.run(leaderLimitMs, () => servingLeader(world, core) !== null);
+  if (servingLeader(world, core) === null)
     throw new StuckError("no-leader", `no leader serves ${leaderLimitMs} ms after the healing`);
   times.leaderMs = world.nowMs - healedMs;
   // Locks of the dead stand in the way for 2 TTL + 3 election timeouts; clients that were far back off.
-  const ttlMs = longestTtl(core, world.plan.ttlMs);
+  const ttlMs = longestTtl(world, core);
   const callsLimitMs = 2 * ttlMs + 13 * electionTimeoutMs + 2 * reconnectMs;
   await world.run(callsLimitMs, () => world.clients.areIdle);
   if (!world.clients.areIdle) {
@@ -48,14 +48,15 @@ export async function expectRest(world: World, core: readonly SimulatedNode[], t
   const { electionTimeoutMs } = world.plan.timing;
   const goneMs = world.nowMs;
   for (const client of world.clientIds()) world.killClient(client);
-  const ttlMs = longestTtl(core, world.plan.ttlMs);
+  const ttlMs = longestTtl(world, core);
   const limitMs = 2 * ttlMs + 3 * electionTimeoutMs + reconnectMs + stallLeader(world, core);
-  await world.run(limitMs, () => isEmpty(core));
-  if (!isEmpty(core))
+  await world.run(limitMs, () => isEmpty(world, core));
+  if (!isEmpty(world, core))
     throw new StuckError("session-stays", `${limitMs} ms after the last client's end the state is not empty`);
   times.sessionsMs = world.nowMs - goneMs;
-  await world.run(5 * electionTimeoutMs + reconnectMs, () => areEqual(core));
-  if (!areEqual(core)) throw new StuckError("no-convergence", `the core differs: ${core.map(standOf).join("; ")}`);
+  await world.run(5 * electionTimeoutMs + reconnectMs, () => areEqual(world, core));
+  if (!areEqual(world, core))
+    throw new StuckError("no-convergence", `the core differs: ${core.map(standOf).join("; ")}`);
   const term = termOf(core);
   // The checker judges what it sees the whole time of.
   const isJudged = ttlMs >= judgedTtl * electionTimeoutMs;
@@ -70,44 +71,45 @@ function stallLeader(world: World, core: readonly SimulatedNode[]): number {
   if (!random.chance(0.4)) return 0;
   const ms = (0.7 + 0.6 * random.fraction()) * world.plan.timing.electionTimeoutMs;
   world.after(random.fraction() * world.plan.ttlMs, () => {
-    const leader = servingLeader(core);
+    const leader = servingLeader(world, core);
     if (leader !== null) world.pause(leader.id, ms);
   });
   return ms;
 }
 
-/** A node of the core that leads, serves, and is followed by all of the core. */
-function servingLeader(core: readonly SimulatedNode[]): SimulatedNode | null {
-  for (const node of core) {
+/** A node that leads, serves, and is followed by all of the core. One outside may: broken as it is, it can be heard. */
+function servingLeader(world: World, core: readonly SimulatedNode[]): SimulatedNode | null {
+  for (const node of world.nodes) {
     if (node.host === null) continue;
     const { raft, isServing } = probed(node.host);
     if (raft.role !== "leader" || !isServing) continue;
-    const followers = core.filter((each) => {
-      const other = each.host === null ? null : probed(each.host).raft;
+    const isFollowed = core.every(({ host }) => {
+      const other = host === null ? null : probed(host).raft;
       return other !== null && other.term === raft.term && other.leader === node.id;
     });
-    if (followers.length === core.length) return node;
+    if (isFollowed) return node;
   }
   return null;
 }
 
 /** Of the sessions that are there. */
-function longestTtl(core: readonly SimulatedNode[], leastMs: number): number {
-  const host = servingLeader(core)?.host ?? null;
-  let longestMs = leastMs;
-  if (host !== null) for (const { ttlMs } of probed(host).applier.machine.sessions()) longestMs = Math.max(longestMs, ttlMs);
+function longestTtl(world: World, core: readonly SimulatedNode[]): number {
+  const host = servingLeader(world, core)?.host ?? null;
+  let longestMs = world.plan.ttlMs;
+  if (host !== null)
+    for (const { ttlMs } of probed(host).applier.machine.sessions()) longestMs = Math.max(longestMs, ttlMs);
   return longestMs;
 }
 
-function isEmpty(core: readonly SimulatedNode[]): boolean {
-  const leader = servingLeader(core);
+function isEmpty(world: World, core: readonly SimulatedNode[]): boolean {
+  const leader = servingLeader(world, core);
   if (leader === null || leader.host === null) return false;
   const { machine } = probed(leader.host).applier;
   return machine.sessionCount === 0 && machine.lockCount === 0;
 }
 
-function areEqual(core: readonly SimulatedNode[]): boolean {
-  return servingLeader(core) !== null && new Set(core.map(standOf)).size === 1;
+function areEqual(world: World, core: readonly SimulatedNode[]): boolean {
+  return servingLeader(world, core) !== null && new Set(core.map(standOf)).size === 1;
 }
 
 function standOf({ host }: SimulatedNode): string {
