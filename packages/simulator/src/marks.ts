@@ -71,6 +71,8 @@ const nodes: readonly string[] = [
   "log truncated",
   "log compacted",
   "a later chunk was read",
+  "long turn",
+  "several events in one turn",
   "node ended: storage",
   "node ended: oldCopy",
   "network: lateDrains",

@@ -1,12 +1,19 @@
 /**
  * One process, of a node or of a client: its clocks, which run at a rate of their own, and its event loop, which can be paused (SIGSTOP, a
  * stall of the loop), suspended with its machine, and killed. What was due meanwhile comes late and all at once, as after SIGCONT.
+ *
+ * Its code may take time: then the process is ahead of the scheduler until that time is over. Its clocks say so at once, its timers count
+ * from there, what it sends leaves then, and what comes before waits.
  */
 import type { Random } from "./random.js";
 import type { Cancellable, Phase, Scheduler } from "./scheduler.js";
 
 /** Node's timers are late by up to a millisecond, never early. */
 const timerLateMsMax = 1;
+/** What an event, or the code up to the next look at the clock, costs when it costs anything. */
+const costMs = { min: 0.1, max: 15 };
+/** A look at the clock is this much cheaper than an event, on the average: there are several to an event. */
+const lookShare = 0.25;
 
 interface Timer {
   readonly dueLocalMs: number;
@@ -24,6 +31,8 @@ export interface ProcessOptions {
   readonly id: string;
   /** How many times as fast as true time its clock runs. */
   readonly rate: number;
+  /** The share of its events that take time; 0 when left out. */
+  readonly busy?: number;
 }
 
 export interface ProcessParts {
@@ -53,6 +62,11 @@ export class SimulatedProcess {
   /** What came during the last pause. */
   thawed = 0;
   #isKilled = false;
+  /** The share of events that cost time, and the true time up to which the code that has run keeps the process busy. */
+  readonly #busy: number;
+  #busyUntilMs = 0;
+  #isInEvent = false;
+  #isReliefPlanned = false;
   #isSuspended = false;
 
   constructor(options: ProcessOptions, parts: ProcessParts) {
@@ -61,6 +75,7 @@ export class SimulatedProcess {
     this.#random = parts.random;
     this.#onEvent = (process) => parts.onEvent(process);
     this.#rate = options.rate;
+    this.#busy = options.busy ?? 0;
     this.#sinceMs = parts.scheduler.nowMs;
     // Clocks of different machines have nothing in common.
     this.#localMs = parts.random.integer(1_000_000);
@@ -80,21 +95,37 @@ export class SimulatedProcess {
     return this.#rate;
   }
 
+  /** By how much it is ahead of the scheduler. */
+  get aheadMs(): number {
+    return Math.max(0, this.#busyUntilMs - this.#scheduler.nowMs);
+  }
+
+  /** The true time at which it is. */
+  get trueMs(): number {
+    return Math.max(this.#scheduler.nowMs, this.#busyUntilMs);
+  }
+
   monotonicMs(): number {
-    // During a suspend nobody looks; the clock is set right when it ends.
-    return this.#localMs + (this.#scheduler.nowMs - this.#sinceMs) * this.#rate;
+    const shownMs = this.#shownMs();
+    this.#spend(lookShare);
+    return shownMs;
   }
 
   suspendAwareMs(): number {
     return this.monotonicMs() + this.#suspendedMs;
   }
 
+  /** suspendAwareMs() for who only watches: it takes no time. */
+  watchedMs(): number {
+    return this.#shownMs() + this.#suspendedMs;
+  }
+
   wallMs(): number {
-    return this.#wallOffsetMs + this.#scheduler.nowMs;
+    return this.#wallOffsetMs + this.trueMs;
   }
 
   setTimer(delayMs: number, run: () => void): Cancellable {
-    const dueLocalMs = this.monotonicMs() + Math.max(delayMs, 0);
+    const dueLocalMs = this.#shownMs() + Math.max(delayMs, 0);
     const timer: Timer = { dueLocalMs, run, scheduled: nothing };
     this.#timers.add(timer);
     this.#arm(timer);
@@ -146,8 +177,9 @@ export class SimulatedProcess {
   /** A pause in which the monotonic clock stands still, and the other one doesn't. */
   suspend(ms: number): void {
     if (this.isPaused || this.#isKilled) return;
-    const shownMs = this.monotonicMs();
+    const shownMs = this.#shownMs();
     this.#isSuspended = true;
+    this.#busyUntilMs = 0;
     this.pause(ms);
     const endMs = this.#pausedUntilMs;
     this.#localMs = shownMs;
@@ -165,8 +197,8 @@ export class SimulatedProcess {
 
   setRate(rate: number): void {
     if (this.#isSuspended) return;
-    this.#localMs = this.monotonicMs();
-    this.#sinceMs = this.#scheduler.nowMs;
+    this.#localMs = this.#shownMs();
+    this.#sinceMs = this.trueMs;
     this.#rate = rate;
     for (const timer of this.#timers) this.#rearm(timer);
   }
@@ -175,8 +207,19 @@ export class SimulatedProcess {
     this.#wallOffsetMs += ms;
   }
 
+  #shownMs(): number {
+    // During a suspend nobody looks; the clock is set right when it ends.
+    return this.#localMs + (this.trueMs - this.#sinceMs) * this.#rate;
+  }
+
+  /** The code that runs takes time, perhaps. */
+  #spend(share: number): void {
+    if (this.#busy === 0 || !this.#isInEvent || !this.#random.chance(this.#busy * share)) return;
+    this.#busyUntilMs = this.trueMs + this.#random.logUniform(costMs.min, costMs.max);
+  }
+
   #arm(timer: Timer): void {
-    const waitMs = Math.max(0, timer.dueLocalMs - this.monotonicMs()) / this.#rate;
+    const waitMs = Math.max(0, timer.dueLocalMs - this.#shownMs()) / this.#rate + this.aheadMs;
     const lateMs = this.#random.fraction() * timerLateMsMax;
     timer.scheduled = this.#scheduler.after(waitMs + lateMs, `timer ${this.id}`, () => {
       if (this.#isKilled) return;
@@ -190,6 +233,11 @@ export class SimulatedProcess {
     });
   }
 
+  /** Keeps its kind: it may have to wait once more. */
+  #rerun(frozen: Frozen): void {
+    this.#scheduler.after(0, `thaw ${this.id}`, () => this.#runOrFreeze(frozen), 1);
+  }
+
   #rearm(timer: Timer): void {
     timer.scheduled.cancel();
     this.#arm(timer);
@@ -197,7 +245,7 @@ export class SimulatedProcess {
 
   #schedule(delayMs: number, what: string, run: () => void, phase: Phase): Cancellable {
     return this.#scheduler.after(
-      delayMs,
+      delayMs === 0 ? 0 : delayMs + this.aheadMs,
       `${what} ${this.id}`,
       () => this.#runOrFreeze({ isTimer: false, phase, run }),
       phase,
@@ -210,23 +258,47 @@ export class SimulatedProcess {
       this.#frozen.push(frozen);
       return;
     }
+    if (this.aheadMs > 0) {
+      this.#frozen.push(frozen);
+      this.#planRelief();
+      return;
+    }
+    this.#isInEvent = true;
+    this.#spend(1);
     frozen.run();
+    this.#isInEvent = false;
     this.#onEvent(this);
+  }
+
+  /** What waits for the code that runs comes when that is done. */
+  #planRelief(): void {
+    if (this.#isReliefPlanned) return;
+    this.#isReliefPlanned = true;
+    this.#scheduler.at(this.#busyUntilMs, `relieve ${this.id}`, () => {
+      this.#isReliefPlanned = false;
+      if (this.#isKilled || this.isPaused) return;
+      if (this.aheadMs > 0) this.#planRelief();
+      else this.#thaw(({ phase }) => phase);
+    });
   }
 
   /** Timers first, as Node's loop has them, or what the sockets hold first: the process may have been stopped anywhere. */
   #wake(): void {
     if (this.isPaused || this.#isKilled) return;
     this.#isSuspended = false;
+    this.thawed = this.#frozen.length;
+    const timersFirst = this.#random.chance(0.5);
+    this.#thaw((each) => (each.phase === 1 ? 2 : each.isTimer === timersFirst ? 0 : 1));
+  }
+
+  /** Runs what has waited, one by one; what is equal in order as it came. */
+  #thaw(order: (each: Frozen) => number): void {
     const frozen = this.#frozen;
     this.#frozen = [];
-    this.thawed = frozen.length;
-    const timersFirst = this.#random.chance(0.5);
-    const order = (each: Frozen): number => (each.phase === 1 ? 2 : each.isTimer === timersFirst ? 0 : 1);
     const sorted = frozen
       .map((each, at) => ({ each, at }))
       .sort((a, b) => order(a.each) - order(b.each) || a.at - b.at);
-    for (const { each } of sorted) this.#schedule(0, "thaw", each.run, 1);
+    for (const { each } of sorted) this.#rerun(each);
   }
 }
 

@@ -144,10 +144,10 @@ export class HeldLock {
   }
 
   #lookNow(): Look {
-    const { process, scheduler } = this.#parts;
+    const { process } = this.#parts;
     return {
-      trueMs: scheduler.nowMs,
-      localMs: process.suspendAwareMs(),
+      trueMs: process.trueMs,
+      localMs: process.watchedMs(),
       leftMs: this.lock.remainingMs(),
     };
   }
@@ -156,11 +156,11 @@ export class HeldLock {
   #lostSince(): number | null {
     const { process, scheduler } = this.#parts;
     const { trueMs, localMs, leftMs } = this.#look;
-    const passedMs = process.suspendAwareMs() - localMs;
+    const passedMs = process.watchedMs() - localMs;
     const overMs = passedMs - leftMs;
     if (overMs <= 0) return scheduler.nowMs;
-    const truePassedMs = scheduler.nowMs - trueMs;
+    const truePassedMs = process.trueMs - trueMs;
     if (Math.abs(truePassedMs * process.rate - passedMs) > clockDifferenceMsMax) return null;
-    return Math.max(trueMs, Math.min(scheduler.nowMs, scheduler.nowMs - overMs / process.rate));
+    return Math.min(scheduler.nowMs, Math.max(trueMs, process.trueMs - overMs / process.rate));
   }
 }

@@ -116,7 +116,7 @@ export class Endpoint implements FrameSocket, Receiver {
 
   /** A step of the opening. */
   write(packet: Packet): void {
-    this.#outPipe.write(packet);
+    this.#write(packet);
   }
 
   send(bytes: Uint8Array): boolean {
@@ -124,12 +124,12 @@ export class Endpoint implements FrameSocket, Receiver {
     if (!this.isOpen) return false;
     this.#hasSent = true;
     this.connection.noteFrame(this.side, bytes, "sent");
-    this.#outPipe.write({ kind: "data", bytes });
+    this.#write({ kind: "data", bytes });
     return true;
   }
 
   ping(): void {
-    if (this.#state === "open") this.#outPipe.write(ping);
+    if (this.#state === "open") this.#write(ping);
   }
 
   pingIfIdle(): void {
@@ -162,7 +162,7 @@ export class Endpoint implements FrameSocket, Receiver {
     this.#state = "closing";
     this.#isListening = isListening;
     this.#problem ??= reason;
-    this.#outPipe.write({ kind: "close", code, reason });
+    this.#write({ kind: "close", code, reason });
     this.#setTimer(closeGraceMs);
   }
 
@@ -229,6 +229,11 @@ export class Endpoint implements FrameSocket, Receiver {
     return this.#in;
   }
 
+  /** It leaves when the process is so far that it sends it. */
+  #write(packet: Packet): void {
+    this.#outPipe.write(packet, this.#process?.aheadMs ?? 0);
+  }
+
   /** With the reset its own last frames, which may be under way still, are forgotten. */
   #answerStray(packet: Packet, size: number): void {
     this.#inPipe.consume(size);
@@ -263,7 +268,7 @@ export class Endpoint implements FrameSocket, Receiver {
         this.#onData(packet.bytes);
         return;
       case "ping":
-        if (this.connection.answersPings && this.#state === "open") this.#outPipe.write(pong);
+        if (this.connection.answersPings && this.#state === "open") this.#write(pong);
         return;
       case "pong":
         if (this.#isListening) this.#events?.onPong?.();
@@ -289,10 +294,10 @@ export class Endpoint implements FrameSocket, Receiver {
     this.#isListening = false;
     if (this.#state === "open") {
       this.#state = "closing";
-      this.#outPipe.write({ kind: "close", code, reason: "" });
+      this.#write({ kind: "close", code, reason: "" });
       this.#setTimer(closeTimeoutMs);
     }
-    this.#outPipe.write(fin);
+    this.#write(fin);
   }
 
   #onFin(): void {

@@ -24,6 +24,8 @@ interface Sent {
   readonly size: number;
   /** Position of its last byte in all that was written. */
   readonly end: number;
+  /** When its sender comes to it. */
+  readonly fromMs: number;
   /** Its first and its last byte arrive then, or later if the way is cut. */
   beginsMs: number;
   arrivesMs: number;
@@ -73,11 +75,19 @@ export class Pipe {
     );
   }
 
-  write(packet: Packet): void {
+  /** The sender is ahead of the scheduler by so much. */
+  write(packet: Packet, aheadMs = 0): void {
     if (this.#isShut) return;
     const size = sizeOf(packet);
     this.#written += size;
-    const sent: Sent = { packet, size, end: this.#written, beginsMs: 0, arrivesMs: 0 };
+    const sent: Sent = {
+      packet,
+      size,
+      end: this.#written,
+      fromMs: this.#scheduler.nowMs + aheadMs,
+      beginsMs: 0,
+      arrivesMs: 0,
+    };
     if (packet.kind === "fin") this.#isShut = true;
     if (this.#waiting.length === 0 && this.#hasRoom) this.#launch(sent);
     else this.#waiting.push(sent);
@@ -110,7 +120,7 @@ export class Pipe {
       this.#next = null;
       this.#heldSinceMs = null;
     }
-    this.#launch({ packet: { kind: "fin" }, size: 0, end: this.#written, beginsMs: 0, arrivesMs: 0 });
+    this.#launch({ packet: { kind: "fin" }, size: 0, end: this.#written, fromMs: 0, beginsMs: 0, arrivesMs: 0 });
   }
 
   /** Tells the receiver that the connection is no more. A reset is sent once: in a cut it gets lost. */
@@ -175,7 +185,7 @@ export class Pipe {
   }
 
   #time(sent: Sent): void {
-    const startMs = Math.max(this.#scheduler.nowMs + this.way.delayMs(), this.#lastArrivalMs);
+    const startMs = Math.max(Math.max(this.#scheduler.nowMs, sent.fromMs) + this.way.delayMs(), this.#lastArrivalMs);
     sent.beginsMs = startMs;
     sent.arrivesMs = startMs + this.way.transferMs(sent.size);
     this.#lastArrivalMs = sent.arrivesMs;

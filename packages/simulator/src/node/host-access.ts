@@ -7,6 +7,7 @@ export interface ProbedHost {
   readonly raft: Raft;
   readonly applier: { readonly machine: LockMachine; readonly lastApplied: number };
   readonly parts: { readonly links: { send(to: string, messages: readonly Message[]): void } };
+  readonly queue: { takeEvents(): readonly unknown[] };
   readonly isServing: boolean;
   beginTransfer(to: string | null, withinMs: number, onEnded: () => void): void;
 }

@@ -25,6 +25,8 @@ import { tellingLogger } from "./telling-logger.js";
 
 /** A supervisor starts a node again that has ended by itself, after this time. */
 const restartMs = 300;
+/** From here on a turn leaves what it can to the next one (node-host.ts). */
+const longTurnMs = 10;
 
 /** What was done to a node for which it may rightly end by itself: its disk refused, its directory was damaged, lied or was put back. */
 export type Harm = "disk" | "rot" | "lie" | "copy";
@@ -37,6 +39,8 @@ export interface NodeParts {
   readonly config: Config;
   readonly firstIndex: number;
   readonly recordsPerPiece: number;
+  /** As in ProcessOptions. */
+  readonly busy: number;
   /** Streams of this node's own. */
   readonly random: Random;
   /** The cluster watches each event. */
@@ -118,9 +122,9 @@ export class SimulatedNode {
   /** Does nothing when it runs, or when its directory is refused for ever. */
   start(): void {
     if (this.#life !== null || this.refusedFor !== null) return;
-    const { scheduler, network, random, config, firstIndex, recordsPerPiece, events } = this.#parts;
+    const { scheduler, network, random, config, firstIndex, recordsPerPiece, busy, events } = this.#parts;
     const process = new SimulatedProcess(
-      { id: this.id, rate: this.#rate },
+      { id: this.id, rate: this.#rate, busy },
       { scheduler, random, onEvent: () => this.#afterEvent(process) },
     );
     network.place(this.id).turnOn();
@@ -244,6 +248,7 @@ export class SimulatedNode {
   #afterEvent(process: SimulatedProcess): void {
     const life = this.#lifeOf(process);
     if (life === null || life.host === null) return;
+    if (process.aheadMs > longTurnMs) this.#parts.counts.add("long turn");
     life.tap?.afterEvent();
     this.#parts.events.afterEvent(this);
   }

@@ -139,6 +139,12 @@ export class Clients {
     const random = streamOf(plan.seed, `process ${id}`);
     const rate = 1 + (2 * random.fraction() - 1) * plan.world.driftMax;
     recorder.emit({ kind: "clockRate", process: id, rate });
-    return { id, process: new SimulatedProcess({ id, rate }, { scheduler, random, onEvent: () => undefined }) };
+    return {
+      id,
+      process: new SimulatedProcess(
+        { id, rate, busy: plan.world.busy },
+        { scheduler, random, onEvent: () => undefined },
+      ),
+    };
   }
 }

@@ -56,6 +56,8 @@ export interface PlannedWorld {
   readonly readMsMax: number;
   /** Clock rates lie within 1 - this and 1 + this. */
   readonly driftMax: number;
+  /** The share of events that cost their process time. */
+  readonly busy: number;
 }
 
 /** Swarm testing: each seed has its own few kinds of faults and its own sizes; what all runs have in common finds less. */
@@ -80,6 +82,7 @@ export function drawPlan(seed: number): Plan {
       syncMsMax: random.pick([1, 2, 5, timing.electionTimeoutMs / 10]),
       readMsMax: random.pick([0.2, 3]),
       driftMax: random.pick([0, 0.001, 0.0049]),
+      busy: random.pick([0, 0, 0, 0, 0.01, 0.05, 0.2]),
     },
     clients: random.between(1, 6),
     rawClients: random.chance(0.3) ? 1 : 0,

@@ -303,6 +303,7 @@ export class World {
       counts: this.counts,
       config: this.#config,
       firstIndex: this.plan.firstIndex,
+      busy: this.plan.world.busy,
       recordsPerPiece: this.plan.limits.recordsPerPiece,
       random: this.stream(`node ${id}`),
       events: {
@@ -340,7 +341,14 @@ export class World {
       this.watch.onDelivered(node.id, from);
       onMessages(from, messages);
     };
-    const { links } = probed(host).parts;
+    const { queue, parts } = probed(host);
+    const { links } = parts;
+    const takeEvents = queue.takeEvents.bind(queue);
+    queue.takeEvents = () => {
+      const events = takeEvents();
+      if (events.length > 1) this.counts.add("several events in one turn");
+      return events;
+    };
     const send = links.send.bind(links);
     links.send = (to: string, messages: readonly Message[]): void => {
       if (node.process === process) for (const message of messages) this.watch.onSent(node.id, to, message);
