@@ -1,6 +1,6 @@
 /** Private parts of a node host that the simulator looks at: what NodeHost's sources say of them. */
 import type { LockMachine } from "@holdfast/lock";
-import type { Message, Raft } from "@holdfast/raft";
+import type { Event, Message, Raft } from "@holdfast/raft";
 import type { NodeHost } from "@holdfast/server";
 
 export interface ProbedHost {
@@ -9,6 +9,7 @@ export interface ProbedHost {
   readonly parts: { readonly links: { send(to: string, messages: readonly Message[]): void } };
   readonly queue: { takeEvents(): readonly unknown[] };
   readonly isServing: boolean;
+  enqueue(event: { readonly kind: "step"; event(nowMs: number): Event }): void;
   beginTransfer(to: string | null, withinMs: number, onEnded: () => void): void;
 }
 

@@ -20,6 +20,7 @@ import type { CrashPoint } from "./directory.js";
 import { probed } from "./host-access.js";
 import { HostTap } from "./host-tap.js";
 import { SimulatedListener } from "./simulated-listener.js";
+import { lateEndsFor, proposeTo } from "./late-ends.js";
 import { silentMetrics } from "./silent-metrics.js";
 import { tellingLogger } from "./telling-logger.js";
 
@@ -172,6 +173,19 @@ export class SimulatedNode {
     if (life === null || life.host === null) return;
     const { host } = life;
     life.process.deliver(() => probed(host).beginTransfer(to, 1_000, () => undefined));
+  }
+
+  /** `onProposed` runs for each that it proposes. */
+  proposeLateEnds(random: Random, onProposed: () => void): void {
+    const life = this.#life;
+    if (life === null || life.host === null) return;
+    const host = probed(life.host);
+    life.process.deliver(() => {
+      for (const command of lateEndsFor(host.applier.machine, random)) {
+        proposeTo(host, command);
+        onProposed();
+      }
+    });
   }
 
   setRate(rate: number): void {

@@ -42,6 +42,7 @@ const figures: Readonly<Record<FaultKind, Figure>> = {
   stall: frozen,
   stopInOrder: stopped,
   rollingRestart: stopped,
+  lateEnd: ({ counts }) => counts.of("late end proposed"),
   transfer: ({ counts }) => counts.of("leader elected"),
   slowDisk: ofDisks(({ writes }) => writes),
   stalledDisk: ofDisks(({ stalledWrites }) => stalledWrites),

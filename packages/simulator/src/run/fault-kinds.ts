@@ -40,6 +40,7 @@ export type FaultKind =
   | "stopInOrder"
   | "rollingRestart"
   | "transfer"
+  | "lateEnd"
   | "slowDisk"
   | "stalledDisk"
   | "failedWrite"
@@ -104,6 +105,7 @@ const faultKinds: Readonly<Record<FaultKind, KindFacts>> = {
   stopInOrder: { family: "process" },
   rollingRestart: { family: "process", nodesMin: 3 },
   transfer: { family: "process", nodesMin: 3 },
+  lateEnd: { family: "process" },
   // Disks.
   slowDisk: { family: "disk" },
   stalledDisk: { family: "disk" },

@@ -286,6 +286,10 @@ const actions: Readonly<Record<FaultKind, Action>> = {
     return restartLater(node);
   },
   rollingRestart,
+  lateEnd: ({ world, random }) => {
+    world.leader()?.proposeLateEnds(random, () => world.counts.add("late end proposed"));
+    return null;
+  },
   transfer: ({ world, other, random }) => {
     world.leader()?.transfer(random.chance(0.5) ? other.id : null);
     return null;

@@ -72,7 +72,8 @@ function stallLeader(world: World, core: readonly SimulatedNode[]): number {
   const ms = (0.7 + 0.6 * random.fraction()) * world.plan.timing.electionTimeoutMs;
   world.after(random.fraction() * world.plan.ttlMs, () => {
     const leader = servingLeader(world, core);
-    if (leader !== null) world.pause(leader.id, ms);
+    // At rest nothing more may happen to it.
+    if (leader !== null && !isEmpty(world, core)) world.pause(leader.id, ms);
   });
   return ms;
 }
