@@ -125,6 +125,27 @@ describe("stickiness", () => {
   });
 });
 
+describe("votes", () => {
+  for (const kind of ["preVote", "vote"] as const) {
+    it(`allow no ${kind} for a log that is behind`, () => {
+      const node = new Follower();
+      node.nowMs += electionTimeoutMs;
+      const entry = { kind: "command", payload: new Uint8Array() } as const;
+      const entries = [1, 1, 1, 1].map((of, at) => ({ ...entry, index: index(at + 1), term: term(of), chain: at }));
+      node.raft.entries = entries;
+      node.hear("n3", kind === "preVote" ? preVote(2) : vote(2));
+      breaks("leader-completeness", () => node.say("n3", granted(`${kind}Answer`, 2)));
+      // A later term counts for more than a longer log.
+      node.raft.entries = entries.slice(0, 2).concat(entries.slice(2, 3).map((each) => ({ ...each, term: term(2) })));
+      node.hear("n3", kind === "preVote" ? preVote(3) : vote(3));
+      breaks("leader-completeness", () => node.say("n3", granted(`${kind}Answer`, 3)));
+      node.raft.entries = entries.slice(0, 3);
+      node.hear("n3", kind === "preVote" ? preVote(4) : vote(4));
+      node.say("n3", granted(`${kind}Answer`, 4));
+    });
+  }
+});
+
 /** n1, which leads in term 1: its no-op is entry 1. */
 class Leader {
   readonly raft = new FakeRaft("n1", base);

@@ -1,9 +1,9 @@
 /**
  * Nobody disturbs a leader that is heard (PreVote and stickiness, thesis 9.6 and 4.2.3), judged by the messages alone: who campaigns has a
  * quorum's pre-votes or was asked to take over, and who hears its leader gives neither pre-vote nor vote, and doesn't follow a vote request into a
- * later term.
+ * later term. And nobody votes for a log that is behind its own (thesis 3.6.1).
  */
-import type { Event, Message, NodeId, Raft } from "@holdfast/raft";
+import type { Event, Message, NodeId, Position, Raft } from "@holdfast/raft";
 import { demand } from "./invariant-error.js";
 import { isQuorum } from "./quorums.js";
 import { Recent } from "./recent.js";
@@ -22,6 +22,8 @@ export class Elections {
   readonly #takeOvers = new Recent<number, true>(remembered);
   /** Questions that came only while the leader was heard. */
   readonly #toRefuse = new Recent<string, boolean>(remembered);
+  /** Questions of those whose log was behind whenever they asked. */
+  readonly #isBehind = new Recent<string, boolean>(remembered);
   #termAtVote: number | null = null;
 
   constructor(id: NodeId, electionTimeoutMs: number) {
@@ -36,7 +38,9 @@ export class Elections {
     if (message.kind === "timeoutNow" && message.term === raft.term && raft.leader === from) {
       this.#takeOvers.set(message.term + 1, true);
     }
-    if (message.kind !== "preVote" && (message.kind !== "vote" || message.transfer)) return;
+    if (message.kind !== "preVote" && message.kind !== "vote") return;
+    this.#noteLog(raft, questionOf(message.kind, from, message.term), message.last);
+    if (message.kind === "vote" && message.transfer) return;
     const isHeard = this.#hearsLeader(raft, event.nowMs);
     const key = questionOf(message.kind, from, message.term);
     this.#toRefuse.set(key, isHeard && this.#toRefuse.get(key) !== false);
@@ -78,7 +82,16 @@ export class Elections {
     });
   }
 
+  #noteLog(raft: Raft, question: string, last: Position): void {
+    const ownTerm = raft.termAt(raft.lastIndex) ?? 0;
+    const isBehind = last.term < ownTerm || (last.term === ownTerm && last.index < raft.lastIndex);
+    this.#isBehind.set(question, isBehind && this.#isBehind.get(question) !== false);
+  }
+
   #checkGranted(kind: "preVote" | "vote", to: NodeId, term: number): void {
+    demand(this.#isBehind.get(questionOf(kind, to, term)) !== true, "leader-completeness", () => {
+      return `${this.#id} grants ${to} a ${kind} for term ${term}, and that node's log is behind its own`;
+    });
     demand(this.#toRefuse.get(questionOf(kind, to, term)) !== true, "stickiness", () => {
       return `${this.#id} hears its leader, and grants ${to} a ${kind} for term ${term}`;
     });
