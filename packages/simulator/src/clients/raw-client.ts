@@ -237,8 +237,9 @@ export class RawClient implements RunningClient {
 
   #misbehave(session: RawSession): void {
     const { random, counts } = this.#parts;
-    const draw = random.integer(6);
-    if (draw === 0) this.#throwGarbage(session);
+    const draw = random.integer(7);
+    if (draw === 6) this.#connections.flood({ kind: "resume", session: session.id, key: session.key });
+    else if (draw === 0) this.#throwGarbage(session);
     else if (draw === 1) this.#resumeWithWrongKey(session);
     else if (draw === 2) {
       const [connection] = random.shuffle(this.#connections.all);

@@ -69,6 +69,15 @@ export class RawConnections {
     connection.socket?.send(encodeClientFrame(messages));
   }
 
+  /** More than a node lets wait of one connection before it reads the rest, and at times more than it lets pile up of its answers. */
+  flood(message: ClientMessage): void {
+    const { random, counts } = this.#parts;
+    const [connection] = [...random.shuffle(this.leaders), ...random.shuffle(this.welcome)];
+    if (connection === undefined) return;
+    counts.add("raw: flood");
+    for (let count = random.between(50, 300); count > 0; count -= 1) this.send(connection, [message]);
+  }
+
   /** Hangs up, and calls again. */
   redial(connection: RawConnection): void {
     this.#drop(connection);

@@ -15,6 +15,8 @@ const handshakeMs = 2_000;
 export interface ClientTransportOptions {
   readonly place: string;
   readonly process: SimulatedProcess;
+  /** A socket in which more piles up is torn down. */
+  readonly bufferedBytesMax?: number;
   /** Sees each frame of its connections when it is sent, and when it is delivered. */
   readonly tap: Tap | null;
 }
@@ -47,12 +49,16 @@ export function createClientDoor(
 
 class VirtualSocket implements Socket {
   readonly #calling: Calling;
+  readonly #network: Network;
+  readonly #bufferedBytesMax: number;
   #events: SocketEvents | null;
   #end: Endpoint | null = null;
 
   constructor(network: Network, options: ClientTransportOptions, address: string, events: SocketEvents) {
     const { process, tap } = options;
     this.#events = events;
+    this.#network = network;
+    this.#bufferedBytesMax = options.bufferedBytesMax ?? limits.clientBufferedBytesMax;
     const upgrade = { path: "/", process: "", dial: 0, secret: null };
     const call = { from: network.place(options.place), process, address, upgrade, isClient: true, tap };
     this.#calling = new Calling(network, call, handshakeMs, {
@@ -65,8 +71,12 @@ class VirtualSocket implements Socket {
   send(frame: Uint8Array): void {
     const end = this.#end;
     if (end === null || !end.isOpen) return;
-    if (end.bufferedBytes + frame.length > limits.clientBufferedBytesMax) end.terminate("reads too slowly");
-    else end.send(frame);
+    if (end.bufferedBytes + frame.length <= this.#bufferedBytesMax) {
+      end.send(frame);
+      return;
+    }
+    this.#network.counts.clientBuffersFull += 1;
+    end.terminate("reads too slowly");
   }
 
   ping(): void {

@@ -23,6 +23,12 @@ export interface NetworkCounts {
   graceEnds: number;
   /** Ends that died without a word, with their machine. */
   halfOpen: number;
+  /** A process stopped reading a socket, and went on. */
+  readsPaused: number;
+  readsResumed: number;
+  /** Sockets that were torn down because of what piled up in them: towards a peer, and from a client. */
+  peerBuffersFull: number;
+  clientBuffersFull: number;
 }
 
 export function createCounts(): NetworkCounts {
@@ -43,5 +49,9 @@ export function createCounts(): NetworkCounts {
     rejectedDials: 0,
     graceEnds: 0,
     halfOpen: 0,
+    readsPaused: 0,
+    readsResumed: 0,
+    peerBuffersFull: 0,
+    clientBuffersFull: 0,
   };
 }

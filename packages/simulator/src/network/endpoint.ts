@@ -140,12 +140,14 @@ export class Endpoint implements FrameSocket, Receiver {
   pause(): void {
     if (this.#isPaused || this.#state !== "open") return;
     this.#isPaused = true;
+    this.connection.counts.readsPaused += 1;
     if (this.#unread.length > 0) this.#readAhead = this.connection.random.integer(readAheadMax + 1);
   }
 
   resume(): void {
     if (!this.#isPaused) return;
     this.#isPaused = false;
+    this.connection.counts.readsResumed += 1;
     this.#readAhead = 0;
     if (this.#unread.length > 0) this.#process?.deliverIn(0, "read", () => this.#readAll());
   }
@@ -169,6 +171,7 @@ export class Endpoint implements FrameSocket, Receiver {
   /** `problem` null: the process has let go of it without a word to itself. */
   terminate(problem: string | null): void {
     if (this.isGone) return;
+    if (problem?.startsWith("its buffer of") === true) this.connection.counts.peerBuffersFull += 1;
     this.#problem ??= problem;
     this.hangUp();
     this.#process?.deliverIn(0, "closed", () => this.#tellClosed());

@@ -1,8 +1,11 @@
-/** Metrics that nobody reads, but for what a node applies. */
+/** Metrics that nobody reads, but for what a node applies and whom it turns away. */
 import type { Effect } from "@holdfast/lock";
 import type { Metrics } from "@holdfast/server/parts";
 
-export function silentMetrics(onEffects: (effects: readonly Effect[]) => void): Metrics {
+export function silentMetrics(
+  onEffects: (effects: readonly Effect[]) => void,
+  onRejected: Metrics["noteRejected"],
+): Metrics {
   const ignore = (): void => undefined;
   return {
     attach: ignore,
@@ -11,7 +14,7 @@ export function silentMetrics(onEffects: (effects: readonly Effect[]) => void): 
     observeAppend: ignore,
     noteEffects: onEffects,
     noteRole: ignore,
-    noteRejected: ignore,
+    noteRejected: onRejected,
     render: () => Promise.resolve({ contentType: "text/plain", text: "" }),
   };
 }

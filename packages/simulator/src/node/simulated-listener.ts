@@ -1,5 +1,5 @@
 /** A node's door for clients: real client sockets over the virtual network, and an ear on the keepalives. */
-import type { ClientConnection, ClientEvents, NodeHost } from "@holdfast/server";
+import type { ClientConnection, ClientEvents, Logger, NodeHost } from "@holdfast/server";
 import { ClientSocket, FlushQueue } from "@holdfast/server/parts";
 import type { ClientListenerOptions, NodeListener, NodeListenerParts } from "@holdfast/server/parts";
 import type { ClientMessage, ServerMessage } from "@holdfast/wire";
@@ -14,6 +14,7 @@ interface ListenerContext {
   readonly process: SimulatedProcess;
   readonly network: Network;
   readonly recorder: Recorder;
+  note(mark: string): void;
   onRead(connection: number, message: ClientMessage): void;
   onTold(connection: number, message: ServerMessage): void;
   /** Null before the node has one, and after its death. */
@@ -21,7 +22,7 @@ interface ListenerContext {
 }
 
 const quietPeriodsMax = 3;
-const silent = { debug() {}, info() {}, warn() {}, error() {} };
+const silent = (): void => undefined;
 
 export class SimulatedListener implements NodeListener {
   readonly #options: ClientListenerOptions;
@@ -30,6 +31,7 @@ export class SimulatedListener implements NodeListener {
   readonly #connections = new Map<ClientSocket, ClientConnection>();
   readonly #flushes: FlushQueue;
   readonly #door: Door;
+  readonly #logger: Logger;
   #events: ClientEvents | null = null;
   #lastId = 0;
   #isClosed = false;
@@ -38,6 +40,8 @@ export class SimulatedListener implements NodeListener {
     this.#options = options;
     this.#parts = parts;
     this.#context = context;
+    const warn = (_: object, text: string): void => context.note(text);
+    this.#logger = { debug: silent, info: silent, warn, error: silent };
     this.#flushes = new FlushQueue((run) => context.process.defer(run));
     const { network, process } = context;
     this.#door = createClientDoor(network, process.id, process, {
@@ -79,7 +83,7 @@ export class SimulatedListener implements NodeListener {
     this.#lastId += 1;
     const { helloMs, bufferedBytesSlow, bufferedBytesMax } = this.#options;
     const options = { id: this.#lastId, remote, helloMs, bufferedBytesSlow, bufferedBytesMax };
-    const parts = { clock: this.#context.process, logger: silent };
+    const parts = { clock: this.#context.process, logger: this.#logger };
     const socket: ClientSocket = new ClientSocket(options, parts, attach, {
       onMessages: (_, messages) => {
         for (const message of messages) {

@@ -219,12 +219,15 @@ export class SimulatedNode {
       clock: process,
       random,
       transport: createPeerTransport(network, this.id, process, () => hooks.hit("before a frame is sent")),
-      metrics: silentMetrics((effects) => {
-        const life = this.#lifeOf(process);
-        if (life === null) return;
-        life.tap?.noteEffects(effects);
-        hooks.hit("after an entry is applied");
-      }),
+      metrics: silentMetrics(
+        (effects) => {
+          const life = this.#lifeOf(process);
+          if (life === null) return;
+          life.tap?.noteEffects(effects);
+          hooks.hit("after an entry is applied");
+        },
+        (reason) => hooks.note(`turned away: ${reason}`),
+      ),
       threadPoolSize: 16,
       drawName: () => random.key(),
       readMachineBootId: () => `machine ${this.#machineBoot}`,
@@ -234,6 +237,7 @@ export class SimulatedNode {
           process,
           network,
           recorder,
+          note: hooks.note,
           host: () => this.#lifeOf(process)?.host ?? null,
           onRead: (connection, message) => {
             if (this.#lifeOf(process) !== null) events.onRead(this, connection, message);

@@ -53,7 +53,12 @@ export class Clients {
       {
         process,
         scheduler,
-        transport: createClientTransport(network, { place: id, process, tap: null }),
+        transport: createClientTransport(network, {
+          place: id,
+          process,
+          bufferedBytesMax: plan.limits.clientBufferedBytesMax,
+          tap: null,
+        }),
         streamFor: (name) => streamOf(plan.seed, `client ${id} ${name}`),
         sink: recorder,
         numbers: this.#numbers,
@@ -84,7 +89,12 @@ export class Clients {
       {
         process,
         scheduler,
-        transport: createClientTransport(network, { place: id, process, tap: null }),
+        transport: createClientTransport(network, {
+          place: id,
+          process,
+          bufferedBytesMax: plan.limits.clientBufferedBytesMax,
+          tap: null,
+        }),
         random,
         sink: recorder,
         numbers: this.#numbers,

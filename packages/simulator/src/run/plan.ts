@@ -47,6 +47,8 @@ export interface PlannedLimits {
   readonly snapshotEntries: number;
   readonly recordsPerPiece: number;
   readonly sessionsMax: number;
+  readonly clientBufferedBytesMax: number;
+  readonly peerBufferedBytesMax: number;
 }
 
 export interface PlannedWorld {
@@ -58,6 +60,8 @@ export interface PlannedWorld {
   readonly driftMax: number;
   /** The share of events that cost their process time. */
   readonly busy: number;
+  /** Of one direction of a socket, in both kernels together. */
+  readonly kernelBytes: number;
 }
 
 /** Swarm testing: each seed has its own few kinds of faults and its own sizes; what all runs have in common finds less. */
@@ -83,6 +87,7 @@ export function drawPlan(seed: number): Plan {
       readMsMax: random.pick([0.2, 3]),
       driftMax: random.pick([0, 0.001, 0.0049]),
       busy: random.pick([0, 0, 0, 0, 0.01, 0.05, 0.2]),
+      kernelBytes: random.pick([1_024, 4_096, 65_536, 262_144]),
     },
     clients: random.between(1, 6),
     rawClients: random.chance(0.3) ? 1 : 0,
@@ -114,21 +119,28 @@ function drawTtl(random: Random, electionTimeoutMs: number): number {
 
 function drawLimits(random: Random): PlannedLimits {
   const isTight = random.chance(0.25);
+  // Not both as small as can be: one entry in each round trip is less than the clients ask for.
+  const window = random.pick([
+    { appendsInFlightMax: 1, appendEntriesMax: 256 },
+    { appendsInFlightMax: 2, appendEntriesMax: 4 },
+    { appendsInFlightMax: 8, appendEntriesMax: 1 },
+    { appendsInFlightMax: 8, appendEntriesMax: 256 },
+  ]);
+  const appendBytesMax = random.pick([1_000, 4_096, 65_536]);
+  const recordsPerPiece = random.pick([1, 2, 5, 1_000]);
+  // A full window and a piece of a snapshot fit in it, or a link would be reset again and again: the configuration sees to that.
+  const roomBytes = window.appendsInFlightMax * appendBytesMax + 2_048 * Math.min(recordsPerPiece, 32);
   return {
     uncommittedBytesMax: isTight ? 1_500 : 1_000_000,
     reservedBytesMax: isTight ? 4_000 : 100_000,
-    // Not both as small as can be: one entry in each round trip is less than the clients ask for.
-    ...random.pick([
-      { appendsInFlightMax: 1, appendEntriesMax: 256 },
-      { appendsInFlightMax: 2, appendEntriesMax: 4 },
-      { appendsInFlightMax: 8, appendEntriesMax: 1 },
-      { appendsInFlightMax: 8, appendEntriesMax: 256 },
-    ]),
-    appendBytesMax: random.pick([1_000, 4_096, 65_536]),
+    ...window,
+    appendBytesMax,
     committedBytesPerOutputMax: random.pick([200, 65_536]),
     trailingEntriesMax: random.pick([0, 5, 100]),
     snapshotEntries: random.pick([10, 40, 200, 100_000]),
-    recordsPerPiece: random.pick([1, 2, 5, 1_000]),
+    recordsPerPiece,
     sessionsMax: 10_000,
+    clientBufferedBytesMax: random.pick([4_096, 16_384, 65_536, 8_388_608]),
+    peerBufferedBytesMax: random.chance(0.5) ? roomBytes : 33_554_432,
   };
 }

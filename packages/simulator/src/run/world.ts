@@ -61,9 +61,9 @@ export class World {
     this.plan = plan;
     this.scheduler = new Scheduler(streamOf(seed, "scheduler"), this.hash);
     this.recorder = new Recorder(this.scheduler, { firstIndex, isShown: options.isShown });
-    const { latencyMsMax } = plan.world;
+    const { latencyMsMax, kernelBytes } = plan.world;
     this.network = new Network(
-      { ...usualNetwork, latencyMsMin: latencyMsMax / 5, latencyMsMax },
+      { ...usualNetwork, latencyMsMin: latencyMsMax / 5, latencyMsMax, kernelBytes },
       { scheduler: this.scheduler, random: streamOf(seed, "network"), hash: this.hash },
     );
     this.#config = configFor(plan);
