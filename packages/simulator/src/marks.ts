@@ -90,6 +90,8 @@ const nodes: readonly string[] = [
   "disk: lostBatches",
   "disk: silentLosses",
   "disk: marksFallenBack",
+  "client lost power",
+  "frames waited for a suspended machine",
   "healed: a core",
   "for ever: dead",
   "for ever: paused",

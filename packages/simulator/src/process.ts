@@ -61,6 +61,8 @@ export class SimulatedProcess {
   #frozen: Frozen[] = [];
   /** What came during the last pause. */
   thawed = 0;
+  /** Called when the pause ends, before what has waited runs. */
+  #onAwake: (() => void) | null = null;
   #isKilled = false;
   /** The share of events that cost time, and the true time up to which the code that has run keeps the process busy. */
   readonly #busy: number;
@@ -188,6 +190,11 @@ export class SimulatedProcess {
     for (const timer of this.#timers) this.#rearm(timer);
   }
 
+  /** Once: when the pause ends, unless it dies before. */
+  whenAwake(run: () => void): void {
+    this.#onAwake = run;
+  }
+
   /** Ends a pause. A suspend lasts as long as it was going to. */
   resume(): void {
     if (!this.isPaused || this.#isSuspended) return;
@@ -287,6 +294,9 @@ export class SimulatedProcess {
     if (this.isPaused || this.#isKilled) return;
     this.#isSuspended = false;
     this.thawed = this.#frozen.length;
+    const onAwake = this.#onAwake;
+    this.#onAwake = null;
+    onAwake?.();
     const timersFirst = this.#random.chance(0.5);
     this.#thaw((each) => (each.phase === 1 ? 2 : each.isTimer === timersFirst ? 0 : 1));
   }

@@ -81,6 +81,18 @@ export class Network {
     return this.#way(from, to).cut();
   }
 
+  /** Frames that have waited on the ways from and to it. */
+  heldAt(place: Place): number {
+    return this.heldOn((from, to) => from === place.name || to === place.name);
+  }
+
+  /** Frames that have waited on these ways. */
+  heldOn(isMeant: (from: string, to: string) => boolean): number {
+    let held = 0;
+    for (const way of this.#ways.values()) if (isMeant(way.from.name, way.to.name)) held += way.framesHeld;
+    return held;
+  }
+
   slow(from: string, to: string, slowness: Slowness): Undo {
     return this.#way(from, to).slow(slowness);
   }

@@ -180,8 +180,13 @@ export class Pipe {
     this.#launched = sent.end;
     this.#time(sent);
     this.#underway.push(sent);
-    if (this.#heldSinceMs !== null) this.#counts.framesHeld += 1;
+    if (this.#heldSinceMs !== null) this.#noteHeld(1);
     else if (this.#underway.length === 1) this.#scheduleFirst();
+  }
+
+  #noteHeld(frames: number): void {
+    this.#counts.framesHeld += frames;
+    this.way.framesHeld += frames;
   }
 
   #time(sent: Sent): void {
@@ -200,7 +205,7 @@ export class Pipe {
     this.#next = null;
     if (this.way.isBlocked) {
       this.#heldSinceMs = this.#scheduler.nowMs;
-      this.#counts.framesHeld += this.#underway.length;
+      this.#noteHeld(this.#underway.length);
       return;
     }
     const { packet, size } = this.#underway.shift() as Sent;

@@ -34,6 +34,8 @@ export class Way {
   readonly from: Machine;
   readonly to: Machine;
   readonly pipes: Set<Pipe> = new Set();
+  /** Frames that had to wait here. */
+  framesHeld = 0;
   readonly #latency: Latency;
   readonly #random: Random;
   readonly #counts: NetworkCounts;

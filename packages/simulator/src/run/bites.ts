@@ -57,7 +57,7 @@ const figures: Readonly<Record<FaultKind, Figure>> = {
   runaway: ratesSet,
   wallJump: ({ counts }) => counts.of("wall clock jumped"),
   suspendNode: frozen,
-  killClient: ({ counts }) => counts.of("client killed"),
+  killClient: ({ counts }) => counts.of("client killed") + counts.of("client lost power"),
   pauseClient: frozen,
   suspendClient: frozen,
   driftClient: ratesSet,

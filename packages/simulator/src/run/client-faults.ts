@@ -21,8 +21,8 @@ function all(undos: readonly Undo[]): Undo {
 }
 
 export const clientFaults: Readonly<Record<ClientFaultKind, Action>> = {
-  killClient: forClient((client, { world }) => {
-    world.killClient(client);
+  killClient: forClient((client, { world, random }) => {
+    world.killClient(client, random.chance(0.3) ? "machine" : "process");
     world.addClient();
     return null;
   }),

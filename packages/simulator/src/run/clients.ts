@@ -108,12 +108,13 @@ export class Clients {
     return id;
   }
 
-  kill(id: string): void {
+  /** With its machine nobody hears of its end. */
+  kill(id: string, kind: "process" | "machine" = "process"): void {
     const live = this.#live.get(id);
     if (live === undefined) return;
     this.#live.delete(id);
     live.client.kill();
-    this.#world.network.place(id).onProcessKilled(live.process, "process");
+    this.#world.network.place(id).onProcessKilled(live.process, kind);
   }
 
   drain(id: string): void {

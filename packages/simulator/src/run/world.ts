@@ -52,6 +52,8 @@ export class World {
   readonly #quorum: QuorumClock;
   readonly #config: Config;
   readonly #cuts = new Set<Cut>();
+  /** Clients' machines that have lost their power. */
+  readonly #dark = new Set<string>();
   #impairments = 0;
   /** A broken rule, found inside of a process's code, where nothing may be thrown. */
   #failure: Error | null = null;
@@ -219,6 +221,16 @@ export class World {
     this.recorder.emit({ kind: "paused", process: id });
     process.suspend(ms);
     this.#tellWhenAwake(id, process, ms);
+    // Its machine is off, too: the others' frames wait.
+    const place = this.network.place(id);
+    const heldBefore = this.network.heldAt(place);
+    place.turnOff();
+    this.after(ms, () => {
+      if (this.network.heldAt(place) > heldBefore) this.counts.add("frames waited for a suspended machine");
+      // A node that has died meanwhile turns its machine on by its next start.
+      const isDark = process.isKilled && (this.node(id) !== null || this.#dark.has(id));
+      if (!isDark) place.turnOn();
+    });
   }
 
   setRate(id: string, rate: number): void {
@@ -232,10 +244,18 @@ export class World {
   }
 
   #tellWhenAwake(id: string, process: SimulatedProcess, ms: number): void {
-    this.scheduler.after(ms, `awake ${id}`, () => {
-      if (process.isPaused) return this.#tellWhenAwake(id, process, 10);
-      this.recorder.emit({ kind: "resumed", process: id });
+    let isTold = false;
+    const tell = (): void => {
+      if (!isTold) this.recorder.emit({ kind: "resumed", process: id });
+      isTold = true;
+    };
+    process.whenAwake(() => {
+      tell();
       if (process.thawed > 0) this.counts.add("something came during a pause");
+    });
+    // The next process of that name may live already.
+    this.after(ms, () => {
+      if (process.isKilled) tell();
     });
   }
 
@@ -285,10 +305,11 @@ export class World {
     return this.clients.add();
   }
 
-  killClient(id: string): void {
+  killClient(id: string, kind: "process" | "machine" = "process"): void {
     this.recorder.emit({ kind: "crashed", process: id });
-    this.counts.add("client killed");
-    this.clients.kill(id);
+    this.counts.add(kind === "process" ? "client killed" : "client lost power");
+    if (kind === "machine") this.#dark.add(id);
+    this.clients.kill(id, kind);
   }
 
   drainClient(id: string): void {
