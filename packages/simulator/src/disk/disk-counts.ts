@@ -15,6 +15,7 @@ export interface DiskCounts {
   /** Writes that were held up by a stall. */
   stalledWrites: number;
   failedReads: number;
+  failedOpens: number;
   /** A running node came upon rot. */
   damagedReads: number;
   opens: number;
@@ -41,6 +42,7 @@ export function newCounts(): DiskCounts {
     failedWrites: { io: { kept: 0, dropped: 0 }, full: { kept: 0, dropped: 0 } },
     stalledWrites: 0,
     failedReads: 0,
+    failedOpens: 0,
     damagedReads: 0,
     opens: 0,
     refusedOpens: { locked: 0, io: 0, quarantined: 0, damaged: 0 },

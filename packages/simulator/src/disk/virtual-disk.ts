@@ -161,6 +161,7 @@ export class VirtualDisk {
     if (this.isFull) throw this.refused("io", "opening the data directory failed: ENOSPC");
     if (this.failsOpen) {
       this.failsOpen = false;
+      this.counts.failedOpens += 1;
       throw this.refused("io", "opening the data directory failed: EIO");
     }
     if (files.quarantine !== null) throw this.refused("quarantined", `put into quarantine: ${files.quarantine}`);

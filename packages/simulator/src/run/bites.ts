@@ -47,6 +47,8 @@ const figures: Readonly<Record<FaultKind, Figure>> = {
   slowDisk: ofDisks(({ writes }) => writes),
   stalledDisk: ofDisks(({ stalledWrites }) => stalledWrites),
   failedWrite: ofDisks(({ failedWrites }) => failedWrites.io.kept + failedWrites.io.dropped),
+  failedRead: ofDisks(({ failedReads }) => failedReads),
+  failedOpen: ofDisks(({ failedOpens }) => failedOpens),
   fullDisk: ofDisks(({ failedWrites, refusedOpens }) => {
     return failedWrites.full.kept + failedWrites.full.dropped + refusedOpens.io;
   }),

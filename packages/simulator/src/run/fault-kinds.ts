@@ -44,6 +44,8 @@ export type FaultKind =
   | "slowDisk"
   | "stalledDisk"
   | "failedWrite"
+  | "failedRead"
+  | "failedOpen"
   | "fullDisk"
   | "rot"
   | "lyingDisk"
@@ -110,6 +112,8 @@ const faultKinds: Readonly<Record<FaultKind, KindFacts>> = {
   slowDisk: { family: "disk" },
   stalledDisk: { family: "disk" },
   failedWrite: { family: "disk" },
+  failedRead: { family: "disk" },
+  failedOpen: { family: "disk" },
   fullDisk: { family: "disk" },
   rot: { family: "disk", nodesMin: 3 },
   // Directories that hold less than they promised. Peers find them out when they hear them, so nothing else may keep them apart.

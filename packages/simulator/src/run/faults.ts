@@ -176,6 +176,26 @@ function slowDisk({ world, node, random, fault }: FaultContext): Undo {
   return () => world.mendDisk(node);
 }
 
+/** The next chunk of a snapshot can't be read: at a start, or when it is sent to another node. */
+function failRead({ world, node, random }: FaultContext): Undo {
+  node.harms.add("disk");
+  node.disk.failNextRead();
+  if (random.chance(0.5)) restartSoon(world, node);
+  return restartLater(node);
+}
+
+function failOpen({ world, node }: FaultContext): Undo {
+  node.harms.add("disk");
+  node.disk.failNextOpen();
+  restartSoon(world, node);
+  return restartLater(node);
+}
+
+function restartSoon(world: World, node: SimulatedNode): void {
+  world.crash(node, "process");
+  world.later(1, () => node.start());
+}
+
 /** Its directory is damaged for good, and what was damaged is found at the next start. At most a minority is lost so. */
 function rot({ world, node, random }: FaultContext): Undo | null {
   if (!world.canLose(node)) return null;
@@ -304,6 +324,8 @@ const actions: Readonly<Record<FaultKind, Action>> = {
     node.disk.failNextWrite();
     return restartLater(node);
   },
+  failedRead: failRead,
+  failedOpen: failOpen,
   fullDisk: ({ node }) => {
     node.harms.add("disk");
     node.disk.isFull = true;
