@@ -52,6 +52,7 @@ export class SimulatedProcess {
   /** The monotonic clock showed `#localMs` at true time `#sinceMs`. */
   #localMs: number;
   #sinceMs: number;
+  #strayedMs = 0;
   /** By how much the clock that runs through a suspend is ahead of the monotonic one. */
   #suspendedMs: number;
   #wallOffsetMs: number;
@@ -100,6 +101,11 @@ export class SimulatedProcess {
   /** By how much it is ahead of the scheduler. */
   get aheadMs(): number {
     return Math.max(0, this.#busyUntilMs - this.#scheduler.nowMs);
+  }
+
+  /** By how much its clock has gone astray in all, one way or the other. */
+  get strayedMs(): number {
+    return this.#strayedMs + Math.max(0, this.trueMs - this.#sinceMs) * Math.abs(this.#rate - 1);
   }
 
   /** The true time at which it is. */
@@ -184,6 +190,7 @@ export class SimulatedProcess {
     this.#busyUntilMs = 0;
     this.pause(ms);
     const endMs = this.#pausedUntilMs;
+    this.#strayedMs = this.strayedMs;
     this.#localMs = shownMs;
     this.#sinceMs = endMs;
     this.#suspendedMs += ms * this.#rate;
@@ -204,6 +211,7 @@ export class SimulatedProcess {
 
   setRate(rate: number): void {
     if (this.#isSuspended) return;
+    this.#strayedMs = this.strayedMs;
     this.#localMs = this.#shownMs();
     this.#sinceMs = this.trueMs;
     this.#rate = rate;

@@ -76,21 +76,32 @@ export class Network {
     return place;
   }
 
+  /** Those that were ever named. */
+  allPlaces(): Iterable<Place> {
+    return this.#places.values();
+  }
+
   /** Nothing gets through from one to the other. TCP keeps what is sent, and delivers it late if the sockets live so long. */
   cut(from: string, to: string): Undo {
     return this.#way(from, to).cut();
   }
 
-  /** Frames that have waited on the ways from and to it. */
-  heldAt(place: Place): number {
-    return this.heldOn((from, to) => from === place.name || to === place.name);
+  /** Frames that have waited on these ways for a machine that was off. */
+  asleep(isMeant: (from: string, to: string) => boolean): number {
+    let frames = 0;
+    for (const { from, to, framesAsleep } of this.#ways.values()) {
+      if (isMeant(from.name, to.name)) frames += framesAsleep;
+    }
+    return frames;
   }
 
-  /** Frames that have waited on these ways. */
-  heldOn(isMeant: (from: string, to: string) => boolean): number {
-    let held = 0;
-    for (const way of this.#ways.values()) if (isMeant(way.from.name, way.to.name)) held += way.framesHeld;
-    return held;
+  /** Frames that cuts have held up on these ways. */
+  cutOff(isMeant: (from: string, to: string) => boolean): number {
+    let frames = 0;
+    for (const { from, to, framesCutOff } of this.#ways.values()) {
+      if (isMeant(from.name, to.name)) frames += framesCutOff;
+    }
+    return frames;
   }
 
   slow(from: string, to: string, slowness: Slowness): Undo {

@@ -186,7 +186,7 @@ export class Pipe {
 
   #noteHeld(frames: number): void {
     this.#counts.framesHeld += frames;
-    this.way.framesHeld += frames;
+    this.way.noteHeld(frames);
   }
 
   #time(sent: Sent): void {

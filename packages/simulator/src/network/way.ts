@@ -34,8 +34,9 @@ export class Way {
   readonly from: Machine;
   readonly to: Machine;
   readonly pipes: Set<Pipe> = new Set();
-  /** Frames that had to wait here. */
-  framesHeld = 0;
+  /** Frames that had to wait here, for a cut or for a machine that is off. */
+  framesCutOff = 0;
+  framesAsleep = 0;
   readonly #latency: Latency;
   readonly #random: Random;
   readonly #counts: NetworkCounts;
@@ -58,6 +59,11 @@ export class Way {
 
   get isBlocked(): boolean {
     return this.#cuts > 0 || this.from.isOff || this.to.isOff;
+  }
+
+  noteHeld(frames: number): void {
+    if (this.#cuts > 0) this.framesCutOff += frames;
+    if (this.from.isOff || this.to.isOff) this.framesAsleep += frames;
   }
 
   cut(): Undo {

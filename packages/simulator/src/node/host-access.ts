@@ -2,6 +2,7 @@
 import type { LockMachine } from "@holdfast/lock";
 import type { Event, Message, Raft } from "@holdfast/raft";
 import type { NodeHost } from "@holdfast/server";
+import type { NodeAddress } from "@holdfast/wire";
 
 export interface ProbedHost {
   readonly raft: Raft;
@@ -10,7 +11,7 @@ export interface ProbedHost {
   readonly queue: { takeEvents(): readonly unknown[] };
   readonly isServing: boolean;
   enqueue(event: { readonly kind: "step"; event(nowMs: number): Event }): void;
-  beginTransfer(to: string | null, withinMs: number, onEnded: () => void): void;
+  beginTransfer(to: string | null, withinMs: number, onEnded: (leader: NodeAddress | null) => void): void;
 }
 
 export function probed(host: NodeHost): ProbedHost {

@@ -5,12 +5,13 @@ import type { Metrics } from "@holdfast/server/parts";
 export function silentMetrics(
   onEffects: (effects: readonly Effect[]) => void,
   onRejected: Metrics["noteRejected"],
+  onSynced: Metrics["observeFsync"],
 ): Metrics {
   const ignore = (): void => undefined;
   return {
     attach: ignore,
     attachTransport: ignore,
-    observeFsync: ignore,
+    observeFsync: onSynced,
     observeAppend: ignore,
     noteEffects: onEffects,
     noteRole: ignore,

@@ -76,9 +76,12 @@ export class SimulatedNode {
   /** It is started again even when it was asked to stop: a stop may have been asked for long ago, while it could not hear. */
   isKeptUp = false;
   readonly harms: Set<Harm> = new Set();
+  /** That took more than a tenth of an election timeout. */
+  slowWrites = 0;
   readonly #parts: NodeParts;
   #life: Life | null = null;
   #rate = 1;
+  #strayedMs = 0;
   #machineBoot = 1;
   #armed: { readonly point: CrashPoint; left: number; readonly crash: () => void } | null = null;
 
@@ -114,6 +117,11 @@ export class SimulatedNode {
 
   get host(): NodeHost | null {
     return this.#life?.host ?? null;
+  }
+
+  /** Its clock, over all its lives. */
+  get strayedMs(): number {
+    return this.#strayedMs + (this.#life?.process.strayedMs ?? 0);
   }
 
   get rate(): number {
@@ -172,7 +180,11 @@ export class SimulatedNode {
     const life = this.#life;
     if (life === null || life.host === null) return;
     const { host } = life;
-    life.process.deliver(() => probed(host).beginTransfer(to, 1_000, () => undefined));
+    life.process.deliver(() =>
+      probed(host).beginTransfer(to, 1_000, (leader) => {
+        if (leader !== null && leader.id !== this.id) this.#parts.counts.add("leadership handed on");
+      }),
+    );
   }
 
   /** `onProposed` runs for each that it proposes. */
@@ -227,6 +239,9 @@ export class SimulatedNode {
           hooks.hit("after an entry is applied");
         },
         (reason) => hooks.note(`turned away: ${reason}`),
+        (seconds) => {
+          if (seconds * 1_000 > this.#parts.config.timing.electionTimeoutMs / 10) this.slowWrites += 1;
+        },
       ),
       threadPoolSize: 16,
       drawName: () => random.key(),
@@ -300,6 +315,7 @@ export class SimulatedNode {
   #end(life: Life, kind: "process" | "machine"): void {
     life.tap?.onEnd();
     this.#life = null;
+    this.#strayedMs += life.process.strayedMs;
     life.process.kill();
     this.#parts.network.place(this.id).onProcessKilled(life.process, kind);
     if (!this.directory.isFormed) return;

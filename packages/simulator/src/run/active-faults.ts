@@ -2,7 +2,7 @@
 import type { SimulatedNode } from "../node/simulated-node.js";
 import { figureOf } from "./bites.js";
 import type { PlannedFault } from "./fault-kinds.js";
-import { beginFault } from "./faults.js";
+import { beginFault, targetsOf } from "./faults.js";
 import type { Undo } from "./faults.js";
 import type { World } from "./world.js";
 
@@ -50,11 +50,12 @@ export class Faults {
     const world = this.#world;
     if (world.areFaultsOver) return;
     world.counts.add(`fault: ${fault.kind}`);
-    const before = figureOf(fault.kind, world);
+    const targets = targetsOf(world, fault);
+    const before = figureOf(fault.kind, world, targets);
     const noteBite = (): void => {
-      if (figureOf(fault.kind, world) > before) world.counts.add(`bit: ${fault.kind}`);
+      if (figureOf(fault.kind, world, targets) > before) world.counts.add(`bit: ${fault.kind}`);
     };
-    const undo = beginFault(world, fault, position);
+    const undo = beginFault(world, fault, position, targets);
     const text = `${fault.kind} for ${fault.lastsMs} ms`;
     world.recorder.tell("fault", text);
     world.recorder.emit({ kind: "fault", fault: text });

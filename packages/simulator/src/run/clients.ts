@@ -38,6 +38,13 @@ export class Clients {
     return this.#started;
   }
 
+  /** The clocks of those who live. */
+  get strayedMs(): number {
+    let strayedMs = 0;
+    for (const { process } of this.#live.values()) strayedMs += process.strayedMs;
+    return strayedMs;
+  }
+
   process(id: string): SimulatedProcess | null {
     return this.#live.get(id)?.process ?? null;
   }

@@ -10,11 +10,14 @@ import { clientFaults } from "./client-faults.js";
 import type { FaultKind, PlannedFault, Target } from "./fault-kinds.js";
 import type { World } from "./world.js";
 
-export interface FaultContext {
+export interface FaultContext extends Targets {
   readonly world: World;
   readonly random: Random;
   readonly fault: PlannedFault;
-  /** Who is hit, and another one than that. */
+}
+
+/** Who is hit, and another one than that. */
+export interface Targets {
   readonly node: SimulatedNode;
   readonly other: SimulatedNode;
 }
@@ -22,11 +25,14 @@ export interface FaultContext {
 export type Undo = () => void;
 export type Action = (context: FaultContext) => Undo | null;
 
-export function beginFault(world: World, fault: PlannedFault, position: number): Undo | null {
-  const random = streamOf(world.plan.seed, `fault ${position}`);
+export function targetsOf(world: World, fault: PlannedFault): Targets {
   const node = nodeFor(world, fault.target, null);
-  const other = nodeFor(world, fault.other, node);
-  return actions[fault.kind]({ world, random, fault, node, other });
+  return { node, other: nodeFor(world, fault.other, node) };
+}
+
+export function beginFault(world: World, fault: PlannedFault, position: number, targets: Targets): Undo | null {
+  const random = streamOf(world.plan.seed, `fault ${position}`);
+  return actions[fault.kind]({ world, random, fault, ...targets });
 }
 
 function nodeFor(world: World, { who, index }: Target, except: SimulatedNode | null): SimulatedNode {

@@ -223,10 +223,11 @@ export class World {
     this.#tellWhenAwake(id, process, ms);
     // Its machine is off, too: the others' frames wait.
     const place = this.network.place(id);
-    const heldBefore = this.network.heldAt(place);
+    const asleep = (): number => this.network.asleep((from, to) => from === id || to === id);
+    const before = asleep();
     place.turnOff();
     this.after(ms, () => {
-      if (this.network.heldAt(place) > heldBefore) this.counts.add("frames waited for a suspended machine");
+      if (asleep() > before) this.counts.add("frames waited for a suspended machine");
       // A node that has died meanwhile turns its machine on by its next start.
       const isDark = process.isKilled && (this.node(id) !== null || this.#dark.has(id));
       if (!isDark) place.turnOn();
