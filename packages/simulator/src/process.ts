@@ -94,6 +94,11 @@ export class SimulatedProcess {
     return this.#scheduler.nowMs < this.#pausedUntilMs;
   }
 
+  /** Timers that are set. */
+  get timerCount(): number {
+    return this.#timers.size;
+  }
+
   get rate(): number {
     return this.#rate;
   }

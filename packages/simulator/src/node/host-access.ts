@@ -17,3 +17,39 @@ export interface ProbedHost {
 export function probed(host: NodeHost): ProbedHost {
   return host as unknown as ProbedHost;
 }
+
+interface Sized {
+  readonly size: number;
+}
+
+interface Long {
+  readonly length: number;
+}
+
+/** Whatever may pile up in a node: it must be empty when nobody is there. */
+export interface RestingParts {
+  readonly gateway: {
+    readonly connections: ReadonlyMap<{ readonly remote: string }, unknown>;
+    readonly sessions: {
+      readonly owners: { readonly owners: Sized; readonly resumes: Sized; readonly sessionsOf: Sized };
+      readonly openings: { readonly byKey: Sized; readonly keysOf: Sized };
+    };
+    readonly queries: { readonly open: Sized; readonly forces: Long };
+  };
+  readonly keeper: {
+    readonly leases: Sized;
+    readonly gathering: Sized;
+    readonly toRenew: Sized;
+    readonly awaitingRound: Long;
+    readonly readyToExpire: Long;
+    readonly expiriesInFlight: number;
+  };
+  readonly rounds: { readonly gathering: Long; readonly inFlight: Sized; readonly unapplied: Long };
+  readonly transfers: { readonly waiting: Long };
+  readonly refusals: Sized;
+  readonly queue: { readonly frames: Long; readonly handled: number };
+}
+
+export function restingParts(host: NodeHost): RestingParts {
+  return host as unknown as RestingParts;
+}

@@ -1,0 +1,78 @@
+/**
+ * What must not be left when all is at rest (invariant 23): nobody is there any more, so nothing waits, nothing is owned, and sockets and
+ * timers are back to what an idle cluster has.
+ */
+import { restingParts } from "../node/host-access.js";
+import type { SimulatedNode } from "../node/simulated-node.js";
+import type { World } from "./world.js";
+
+/** Two lanes in both directions, and the calls that are under way to those that don't answer. */
+const socketsPerPeerMax = 6;
+/** The node's own, and those of a peer's links. */
+const timersMax = 8;
+const timersPerPeerMax = 6;
+
+/** Of the core's nodes that run, and of clients' machines. One line each; none is good. */
+export function leftoversOf(world: World, core: readonly SimulatedNode[]): string[] {
+  const left: string[] = [];
+  for (const node of core) {
+    for (const [what, count] of countsOf(world, node)) if (count > 0) left.push(`${node.id}: ${count} ${what}`);
+    left.push(...excessOf(world, node));
+  }
+  for (const place of world.network.allPlaces()) {
+    const sockets = place.endpoints.size;
+    if (world.node(place.name) === null && sockets > 0) left.push(`${place.name}: ${sockets} sockets`);
+  }
+  return left;
+}
+
+function countsOf(world: World, { host }: SimulatedNode): readonly (readonly [string, number])[] {
+  if (host === null) return [];
+  const { gateway, keeper, rounds, transfers, refusals, queue } = restingParts(host);
+  const { owners, openings } = gateway.sessions;
+  // Of a client that went with its machine the node hears nothing: it finds out when the connection was silent for long.
+  const connections = [...gateway.connections.keys()].filter(
+    ({ remote }) => !world.network.place(hostOf(remote)).isOff,
+  );
+  return [
+    ["connections of clients", connections.length],
+    ["openings", openings.byKey.size],
+    ["connections with openings", openings.keysOf.size],
+    ["owners of sessions", owners.owners.size],
+    ["connections that own sessions", owners.sessionsOf.size],
+    ["connections with resumes", owners.resumes.size],
+    ["open queries", gateway.queries.open.size],
+    ["forced releases", gateway.queries.forces.length],
+    ["transfers", transfers.waiting.length],
+    ["callers of the next quorum round", rounds.gathering.length],
+    ["quorum rounds in flight", rounds.inFlight.size],
+    ["quorum rounds that wait for the state machine", rounds.unapplied.length],
+    ["leases", keeper.leases.size],
+    ["keepalives that wait for a round", keeper.gathering.size],
+    ["renewals", keeper.toRenew.size],
+    ["leases that wait for a round", keeper.awaitingRound.length],
+    ["leases that are ready to expire", keeper.readyToExpire.length],
+    ["expiries in flight", keeper.expiriesInFlight],
+    ["refusals", refusals.size],
+    ["frames that wait for a turn", queue.frames.length - queue.handled],
+  ];
+}
+
+function excessOf(world: World, node: SimulatedNode): string[] {
+  const { process } = node;
+  if (process === null) return [];
+  const peers = world.nodes.length - 1;
+  const excess: string[] = [];
+  const sockets = world.network.place(node.id).endpoints.size;
+  const dead = [...world.network.place(node.id).endpoints].filter((end) => end.connection.otherPlace(end).isOff).length;
+  const socketsMax = socketsPerPeerMax * peers + dead;
+  if (sockets > socketsMax) excess.push(`${node.id}: ${sockets} sockets, more than ${socketsMax}`);
+  const allowed = timersMax + timersPerPeerMax * peers + dead;
+  if (process.timerCount > allowed) excess.push(`${node.id}: ${process.timerCount} timers, more than ${allowed}`);
+  return excess;
+}
+
+/** Of "host:port". */
+function hostOf(remote: string): string {
+  return remote.slice(0, remote.lastIndexOf(":"));
+}
