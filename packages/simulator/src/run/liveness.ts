@@ -1,6 +1,7 @@
 /** The second half of a run: from the healing on everything has a bound (invariant 22), and in the end all is at rest (invariant 24). */
 import { probed } from "../node/host-access.js";
 import type { SimulatedNode } from "../node/simulated-node.js";
+import { leftoversOf } from "./leftovers.js";
 import { StuckError } from "./stuck-error.js";
 import type { World } from "./world.js";
 
@@ -63,6 +64,8 @@ export async function expectRest(world: World, core: readonly SimulatedNode[], t
   await world.run(isJudged ? 2 * ttlMs + 5 * electionTimeoutMs : 4 * electionTimeoutMs);
   if (termOf(core) !== term)
     throw new StuckError("term-rises", `the term rose from ${term} to ${termOf(core)} at rest`);
+  const left = leftoversOf(world, core);
+  if (left.length > 0) throw new StuckError("leftovers", `left at rest: ${left.join("; ")}`);
 }
 
 /** The leader's loop is stuck while sessions run out, mostly for less than it takes to depose it: that is no silence. Returns for how long. */
