@@ -29,5 +29,12 @@ export function proposeTo(host: ProbedHost, command: Command): void {
   const payload = encodeCommand(command);
   // No number of its own: nobody waits for what becomes of it.
   const proposal = { id: 0, payload, reserved: true, decidedInTerm: null };
-  host.enqueue({ kind: "step", event: (nowMs) => ({ kind: "propose", nowMs, proposal }) });
+  host.enqueue({
+    kind: "step",
+    event: (nowMs) => {
+      // What is in the log and not applied yet may count the session silent: then its end would not be too late.
+      const isKnown = host.applier.lastApplied === host.raft.lastIndex;
+      return isKnown ? { kind: "propose", nowMs, proposal } : { kind: "tick", nowMs };
+    },
+  });
 }
