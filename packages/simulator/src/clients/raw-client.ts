@@ -238,7 +238,7 @@ export class RawClient implements RunningClient {
   #misbehave(session: RawSession): void {
     const { random, counts } = this.#parts;
     const draw = random.integer(7);
-    if (draw === 6) this.#connections.flood({ kind: "resume", session: session.id, key: session.key });
+    if (draw === 6) this.#flood(session);
     else if (draw === 0) this.#throwGarbage(session);
     else if (draw === 1) this.#resumeWithWrongKey(session);
     else if (draw === 2) {
@@ -262,6 +262,12 @@ export class RawClient implements RunningClient {
         this.#parts.sink.emit({ kind: "openSent", client: this.id, key: old.key });
       });
     }
+  }
+
+  #flood({ id, key }: RawSession): void {
+    const query: ClientMessage = { kind: "query", id: 1, query: { kind: "status" } };
+    const resume: ClientMessage = { kind: "resume", session: id, key };
+    this.#connections.flood(this.#parts.random.chance(0.5) ? [query, query, query] : [resume]);
   }
 
   #throwGarbage(session: RawSession): void {

@@ -70,12 +70,12 @@ export class RawConnections {
   }
 
   /** More than a node lets wait of one connection before it reads the rest, and at times more than it lets pile up of its answers. */
-  flood(message: ClientMessage): void {
+  flood(messages: readonly ClientMessage[]): void {
     const { random, counts } = this.#parts;
     const [connection] = [...random.shuffle(this.leaders), ...random.shuffle(this.welcome)];
     if (connection === undefined) return;
     counts.add("raw: flood");
-    for (let count = random.between(50, 300); count > 0; count -= 1) this.send(connection, [message]);
+    for (let count = random.between(50, 300); count > 0; count -= 1) this.send(connection, messages);
   }
 
   /** Hangs up, and calls again. */
