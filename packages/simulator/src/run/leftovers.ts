@@ -6,11 +6,12 @@ import { restingParts } from "../node/host-access.js";
 import type { SimulatedNode } from "../node/simulated-node.js";
 import type { World } from "./world.js";
 
-/** Two lanes in both directions, and the calls that are under way to those that don't answer. */
-const socketsPerPeerMax = 6;
-/** The node's own, and those of a peer's links. */
-const timersMax = 8;
-const timersPerPeerMax = 6;
+/** Two lanes in both directions; a peer that is broken for ever is called again and again. */
+const socketsPerPeerMax = 4;
+const socketsMax = 2;
+/** A turn, the sweeps of clients and of peers, the disk; a peer's calls and when to call next. */
+const timersMax = 5;
+const timersPerPeerMax = 4;
 
 /** Of the core's nodes that run, and of clients' machines. One line each; none is good. */
 export function leftoversOf(world: World, core: readonly SimulatedNode[]): string[] {
@@ -63,12 +64,16 @@ function excessOf(world: World, node: SimulatedNode): string[] {
   if (process === null) return [];
   const peers = world.nodes.length - 1;
   const excess: string[] = [];
-  const sockets = world.network.place(node.id).endpoints.size;
-  const dead = [...world.network.place(node.id).endpoints].filter((end) => end.connection.otherPlace(end).isOff).length;
-  const socketsMax = socketsPerPeerMax * peers + dead;
-  if (sockets > socketsMax) excess.push(`${node.id}: ${sockets} sockets, more than ${socketsMax}`);
-  const allowed = timersMax + timersPerPeerMax * peers + dead;
-  if (process.timerCount > allowed) excess.push(`${node.id}: ${process.timerCount} timers, more than ${allowed}`);
+  const { endpoints } = world.network.place(node.id);
+  const sockets = endpoints.size;
+  const dead = [...endpoints].filter((end) => end.connection.otherPlace(end).isOff).length;
+  const most = {
+    sockets: socketsMax + socketsPerPeerMax * peers + dead,
+    timers: timersMax + timersPerPeerMax * peers + dead,
+  };
+  if (sockets > most.sockets) excess.push(`${node.id}: ${sockets} sockets, more than ${most.sockets}`);
+  if (process.timerCount > most.timers)
+    excess.push(`${node.id}: ${process.timerCount} timers, more than ${most.timers}`);
   return excess;
 }
 
