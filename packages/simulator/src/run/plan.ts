@@ -91,7 +91,7 @@ export function drawPlan(seed: number): Plan {
     },
     clients: random.between(1, 6),
     rawClients: random.chance(0.3) ? 1 : 0,
-    actionsMax: 1_000_000,
+    actionsMax: random.pick([20, 60, 150]),
     unitMs: isRelay ? 30 * timing.electionTimeoutMs : timing.electionTimeoutMs,
     locks: random.between(1, 5),
     ttlMs,
