@@ -6,19 +6,21 @@ import { restingParts } from "../node/host-access.js";
 import type { SimulatedNode } from "../node/simulated-node.js";
 import type { World } from "./world.js";
 
-/** Two lanes in both directions; a peer that is broken for ever is called again and again. */
+/** Two lanes in both directions; one that is broken for ever calls again and again, and each call waits until its time is over. */
 const socketsPerPeerMax = 4;
+const socketsPerBrokenMax = 12;
 const socketsMax = 2;
 /** A turn, the sweeps of clients and of peers, the disk; a peer's calls and when to call next. */
 const timersMax = 5;
 const timersPerPeerMax = 4;
+const timersPerBrokenMax = 12;
 
 /** Of the core's nodes that run, and of clients' machines. One line each; none is good. */
 export function leftoversOf(world: World, core: readonly SimulatedNode[]): string[] {
   const left: string[] = [];
   for (const node of core) {
     for (const [what, count] of countsOf(world, node)) if (count > 0) left.push(`${node.id}: ${count} ${what}`);
-    left.push(...excessOf(world, node));
+    left.push(...excessOf(world, core, node));
   }
   for (const place of world.network.allPlaces()) {
     const sockets = place.endpoints.size;
@@ -59,17 +61,18 @@ function countsOf(world: World, { host }: SimulatedNode): readonly (readonly [st
   ];
 }
 
-function excessOf(world: World, node: SimulatedNode): string[] {
+function excessOf(world: World, core: readonly SimulatedNode[], node: SimulatedNode): string[] {
   const { process } = node;
   if (process === null) return [];
-  const peers = world.nodes.length - 1;
+  const peers = core.length - 1;
+  const broken = world.nodes.length - core.length;
   const excess: string[] = [];
   const { endpoints } = world.network.place(node.id);
   const sockets = endpoints.size;
   const dead = [...endpoints].filter((end) => end.connection.otherPlace(end).isOff).length;
   const most = {
-    sockets: socketsMax + socketsPerPeerMax * peers + dead,
-    timers: timersMax + timersPerPeerMax * peers + dead,
+    sockets: socketsMax + socketsPerPeerMax * peers + socketsPerBrokenMax * broken + dead,
+    timers: timersMax + timersPerPeerMax * peers + timersPerBrokenMax * broken + dead,
   };
   if (sockets > most.sockets) excess.push(`${node.id}: ${sockets} sockets, more than ${most.sockets}`);
   if (process.timerCount > most.timers)
