@@ -37,6 +37,8 @@ export class Rounds {
   #handingOverSinceMs: number | null = null;
   /** What was confirmed before the transfer began may still have to come out. */
   #isOutputOld = false;
+  /** The term has risen since the last output: what that one confirms is of the term before, and its host leads no more. */
+  #isTermNew = false;
 
   constructor(id: NodeId, electionTimeoutMs: number) {
     this.#id = id;
@@ -73,6 +75,9 @@ export class Rounds {
     if (sinceMs !== null && this.#nowMs - sinceMs >= this.#electionTimeoutMs) this.#handingOverSinceMs = null;
     const isSilent = this.#handingOverSinceMs !== null && !this.#isOutputOld;
     this.#isOutputOld = false;
+    const isOfFormerTerm = this.#isTermNew;
+    this.#isTermNew = false;
+    if (isOfFormerTerm) return;
     demand(!isSilent || confirmed.length === 0, "quorum-round", () => {
       return `${this.#id} confirms what it leads in term ${this.#term} while it hands its leadership over`;
     });
@@ -139,6 +144,7 @@ export class Rounds {
 
   #forget(term: number): void {
     this.#term = term;
+    this.#isTermNew = true;
     this.#confirmed = [];
     this.#sentAt.clear();
     this.#answeredSentAt.clear();

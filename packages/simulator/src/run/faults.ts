@@ -177,6 +177,8 @@ function rollingRestart({ world, fault }: FaultContext): Undo {
 }
 
 function slowDisk({ world, node, random, fault }: FaultContext): Undo {
+  // A node that is asked to stop doesn't wait for its disk for ever.
+  node.harms.add("disk");
   const worstMs = world.plan.world.syncMsMax + (2 * world.plan.timing.diskStallMs) ** fault.size;
   node.disk.syncMs = () => 0.5 + random.fraction() * worstMs;
   return () => world.mendDisk(node);
@@ -322,6 +324,7 @@ const actions: Readonly<Record<FaultKind, Action>> = {
   },
   slowDisk,
   stalledDisk: ({ node }) => {
+    node.harms.add("disk");
     node.disk.isStalled = true;
     return () => void (node.disk.isStalled = false);
   },

@@ -34,15 +34,14 @@ function countsOf(world: World, { host }: SimulatedNode): readonly (readonly [st
   const { gateway, keeper, rounds, transfers, refusals, queue } = restingParts(host);
   const { owners, openings } = gateway.sessions;
   // Of a client that went with its machine the node hears nothing: it finds out when the connection was silent for long.
-  const connections = [...gateway.connections.keys()].filter(
-    ({ remote }) => !world.network.place(hostOf(remote)).isOff,
-  );
+  const isThere = ({ remote }: { readonly remote: string }): boolean => !world.network.place(hostOf(remote)).isOff;
+  const connections = [...gateway.connections.keys()].filter(isThere);
   return [
     ["connections of clients", connections.length],
     ["openings", openings.byKey.size],
     ["connections with openings", openings.keysOf.size],
     ["owners of sessions", owners.owners.size],
-    ["connections that own sessions", owners.sessionsOf.size],
+    ["connections that own sessions", [...owners.sessionsOf.keys()].filter(isThere).length],
     ["connections with resumes", owners.resumes.size],
     ["open queries", gateway.queries.open.size],
     ["forced releases", gateway.queries.forces.length],
