@@ -143,8 +143,8 @@ export class Rounds {
   }
 
   #forget(term: number): void {
+    this.#isTermNew = this.#term > 0;
     this.#term = term;
-    this.#isTermNew = true;
     this.#confirmed = [];
     this.#sentAt.clear();
     this.#answeredSentAt.clear();

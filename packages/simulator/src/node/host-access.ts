@@ -31,7 +31,11 @@ export interface RestingParts {
   readonly gateway: {
     readonly connections: ReadonlyMap<{ readonly remote: string }, unknown>;
     readonly sessions: {
-      readonly owners: { readonly owners: Sized; readonly resumes: Sized; readonly sessionsOf: Sized };
+      readonly owners: {
+        readonly owners: Sized;
+        readonly resumes: Sized;
+        readonly sessionsOf: ReadonlyMap<{ readonly remote: string }, unknown>;
+      };
       readonly openings: { readonly byKey: Sized; readonly keysOf: Sized };
     };
     readonly queries: { readonly open: Sized; readonly forces: Long };
