@@ -184,6 +184,53 @@ export function drawRelay(random: Random, room: FaultRoom): PlannedFault[] {
   return faults;
 }
 
+/** Leaders are cut off with their clients, overtaken and found again, or die at once: logs part, and small snapshots bring them together. */
+export function drawDivergence(random: Random, room: FaultRoom): PlannedFault[] {
+  const kinds: readonly FaultKind[] = [
+    "isolate",
+    "isolate",
+    "split",
+    "deafen",
+    "silence",
+    "kill",
+    "powerLoss",
+    "reset",
+  ];
+  return drawOf(random, room, kinds, { gap: [1, 4], lasts: [1.5, 5] });
+}
+
+/** Nodes die between two of their effects, followers that lag behind most of all. */
+export function drawCrashes(random: Random, room: FaultRoom): PlannedFault[] {
+  const kinds: readonly FaultKind[] = ["crashPoint", "crashPoint", "crashPoint", "isolate", "kill"];
+  return drawOf(random, room, kinds, { gap: [0.7, 3], lasts: [2, 6] });
+}
+
+/** `gap` and `lasts` in election timeouts. */
+function drawOf(
+  random: Random,
+  room: FaultRoom,
+  kinds: readonly FaultKind[],
+  { gap, lasts }: { readonly gap: readonly [number, number]; readonly lasts: readonly [number, number] },
+): PlannedFault[] {
+  const { electionTimeoutMs } = room.timing;
+  const draw = ([least, most]: readonly [number, number]): number =>
+    Math.round(random.logUniform(least, most) * electionTimeoutMs);
+  const faults: PlannedFault[] = [];
+  for (let atMs = 4 * electionTimeoutMs; atMs < room.faultyMs; atMs += draw(gap)) {
+    const kind = random.pick(kinds);
+    const lastsMs = draw(lasts);
+    faults.push({
+      atMs,
+      lastsMs,
+      kind,
+      target: drawTarget(random),
+      other: drawTarget(random),
+      size: random.fraction(),
+    });
+  }
+  return faults;
+}
+
 function drawKinds(random: Random, { nodes }: FaultRoom): readonly FaultKind[] {
   const fitting = faultNames.filter((name) => (faultKinds[name].nodesMin ?? 1) <= nodes);
   const family = (name: FaultKind): string => faultKinds[name].family;

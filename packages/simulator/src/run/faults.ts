@@ -141,7 +141,7 @@ function swizzle({ world, random, fault }: FaultContext): Undo {
 function crashAtPoint({ world, node, random }: FaultContext): Undo {
   const kind = random.chance(0.3) ? "machine" : "process";
   const point = random.pick(crashPoints);
-  node.armCrash(point, 1 + random.integer(6), () => {
+  node.armCrash(point, 1 + random.integer(3), () => {
     world.counts.add("died at a point");
     world.counts.add(`died ${point}`);
     world.crash(node, kind);

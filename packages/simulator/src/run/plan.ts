@@ -4,7 +4,7 @@
  */
 import { streamOf } from "../random.js";
 import type { Random } from "../random.js";
-import { drawFaults, drawRelay } from "./fault-kinds.js";
+import { drawCrashes, drawDivergence, drawFaults, drawRelay } from "./fault-kinds.js";
 import type { PlannedFault } from "./fault-kinds.js";
 
 export interface Plan {
@@ -68,7 +68,8 @@ export interface PlannedWorld {
 export function drawPlan(seed: number): Plan {
   const random = streamOf(seed, "plan");
   const nodes = random.pick([1, 3, 3, 3, 3, 5, 5] as const);
-  const isRelay = nodes > 1 && random.chance(0.02);
+  const theme = nodes === 1 ? "any" : drawTheme(random);
+  const isRelay = theme === "relay";
   const timing = drawTiming(random, isRelay);
   const ttlMs = isRelay ? 30 * timing.electionTimeoutMs : drawTtl(random, timing.electionTimeoutMs);
   const room = { nodes, ttlMs, timing };
@@ -80,7 +81,7 @@ export function drawPlan(seed: number): Plan {
     nodes,
     firstIndex: random.chance(0.1) ? 1_000_000_000_001 : 1,
     timing,
-    limits: drawLimits(random),
+    limits: theme === "any" || isRelay ? drawLimits(random) : { ...drawLimits(random), ...drawSmallSnapshots(random) },
     world: {
       latencyMsMax: random.pick([0.5, 1, 5, timing.electionTimeoutMs / 20]),
       syncMsMax: random.pick([1, 2, 5, timing.electionTimeoutMs / 10]),
@@ -95,9 +96,28 @@ export function drawPlan(seed: number): Plan {
     unitMs: isRelay ? 30 * timing.electionTimeoutMs : timing.electionTimeoutMs,
     locks: random.between(1, 5),
     ttlMs,
-    faults: isRelay ? drawRelay(random, { ...room, faultyMs }) : drawFaults(random, { ...room, faultyMs }),
+    faults: draws[theme](random, { ...room, faultyMs }),
     faultyMs,
     healsAll: random.chance(0.5),
+  };
+}
+
+const draws = { any: drawFaults, relay: drawRelay, divergence: drawDivergence, crashes: drawCrashes } as const;
+
+/** Some runs have one story, which chance tells too seldom. */
+function drawTheme(random: Random): keyof typeof draws {
+  const draw = random.fraction();
+  if (draw < 0.02) return "relay";
+  return draw < 0.14 ? "divergence" : draw < 0.24 ? "crashes" : "any";
+}
+
+function drawSmallSnapshots(
+  random: Random,
+): Pick<PlannedLimits, "snapshotEntries" | "trailingEntriesMax" | "recordsPerPiece"> {
+  return {
+    snapshotEntries: random.pick([10, 10, 40, 100_000]),
+    trailingEntriesMax: random.pick([0, 5]),
+    recordsPerPiece: random.pick([1, 2, 5]),
   };
 }
 
