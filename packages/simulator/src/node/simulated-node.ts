@@ -166,9 +166,11 @@ export class SimulatedNode {
 
   /** SIGTERM. */
   stopInOrder(): void {
-    if (this.#life === null) return;
-    this.#life.isStopping = true;
-    this.#life.node.end({ exit: "ok", sentence: null });
+    const life = this.#life;
+    if (life === null) return;
+    life.isStopping = true;
+    // A signal waits until the process runs.
+    life.process.deliver(() => life.node.end({ exit: "ok", sentence: null }));
   }
 
   get isStopping(): boolean {
