@@ -15,6 +15,7 @@ import type { ProcessHold } from "./process-hold.js";
 /** What a handle asks of its session. */
 export interface LockOwner {
   readonly session: number;
+  readonly ttlMs: number;
   readonly isInJeopardy: boolean;
   /** Looks at the clocks; what is over is told to the handles before it returns. */
   look(): void;
@@ -162,6 +163,8 @@ export class LockHandle implements Lock {
     this.hold.begin();
     const pending = newRelease();
     this.pending = pending;
+    // While the session is renewed and nothing is committed no end of the lease would end the wait.
+    this.timer = this.clock.setTimer(usableMs(this.owner.ttlMs), () => this.endRelease("already-lost", "expired"));
     this.owner.release(this, afterMs);
     return pending.result;
   }
@@ -199,11 +202,12 @@ export class LockHandle implements Lock {
     this.abort(this.lostError());
   }
 
-  /** Confirmed, or found lost; `reason`: the lease ended before anybody could confirm. */
+  /** Confirmed, or found lost; `reason`: nobody has confirmed within the lease. */
   endRelease(result: "released" | "already-lost", reason: LockLossReason | null = null): void {
     const { pending } = this;
     if (pending === null || this.phase !== "releasing") return;
     this.pending = null;
+    this.endTimer();
     if (result === "released") {
       this.phase = "released";
       this.loss = null;
@@ -223,6 +227,7 @@ export class LockHandle implements Lock {
     const { pending } = this;
     if (pending === null || this.phase !== "releasing") return;
     this.pending = null;
+    this.endTimer();
     this.phase = "held";
     if (this.facts.maxHoldMs > 0) this.watchMaxHold();
     this.hold.end();

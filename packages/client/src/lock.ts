@@ -47,8 +47,8 @@ export interface Lock {
    */
   renew(): Promise<void>;
   /**
-   * Idempotent, and never rejects for a loss; takes no longer than the lease: if the cluster has not confirmed by then, the lock is
-   * free anyway, and the result is "already-lost".
+   * Idempotent, and never rejects for a loss; takes no longer than one TTL: if the cluster has not confirmed by then, the result is
+   * "already-lost". The release stands all the same: the lock is free when it gets through, or at the end of the lease.
    */
   release(options?: ReleaseOptions): Promise<ReleaseResult>;
   /** As release(), for `await using`. */

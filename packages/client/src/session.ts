@@ -97,6 +97,11 @@ export class Session implements LockOwner, RequestsHost {
     return this.id;
   }
 
+  /** As it was granted; until then as it was asked for. */
+  get ttlMs(): number {
+    return this.keepalive?.lease.ttlMs ?? this.options.ttlMs;
+  }
+
   get isEnded(): boolean {
     return this.stage === "ended";
   }

@@ -4,7 +4,7 @@ import { describe, test } from "node:test";
 import { LockLostError } from "../src/errors.js";
 import type { Lock } from "../src/lock.js";
 import { Stranger } from "./world/stranger.js";
-import { outcomeOf, World } from "./world/world.js";
+import { isCommand, outcomeOf, World } from "./world/world.js";
 
 describe("release", () => {
   // A 20, A 29: idempotent, whatever came before.
@@ -78,6 +78,24 @@ describe("release", () => {
     await world.clock.advance(1);
     assert.equal(releasing.value, "already-lost");
     assert.equal(world.clock.isKept, false);
+  });
+
+  test("ends within a TTL though the session is renewed all the time", async () => {
+    const world = new World();
+    const holdfast = await world.connect({ ttlMs: 3_000 });
+    const lock = await world.within(100, holdfast.acquire("a"));
+    world.cluster.dropRequest = (message) => isCommand(message, "release");
+    const releasing = outcomeOf(lock.release());
+    await world.clock.advance(2_700);
+    assert.equal(releasing.isSettled, false);
+    await world.clock.advance(300);
+    assert.equal(releasing.value, "already-lost");
+    assert.equal(lock.state, "lost");
+    assert.equal(world.clock.isKept, false);
+    // Another lock of the session is held on.
+    world.cluster.dropRequest = () => false;
+    const other = await world.within(100, holdfast.acquire("b"));
+    assert.equal(await world.within(100, other.release()), "released");
   });
 
   // A 19, A 46: for a while nobody else gets it.
