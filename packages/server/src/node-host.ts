@@ -173,7 +173,7 @@ export class NodeHost implements PeerEvents {
       // A disk that fails meanwhile ends all turns, and the transfer with them.
       await Promise.race([transferred, this.stopped]);
     }
-    await this.persister.whenIdle();
+    await this.persister.whenWritten();
     this.stop({ kind: "asked" });
   }
 

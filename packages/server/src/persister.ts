@@ -40,7 +40,10 @@ export class Persister {
   private readonly queue: Item[] = [];
   private writing = false;
   private failed = false;
-  private idleWaiters: (() => void)[] = [];
+  /** Items that were queued and that are durable, since the start. */
+  private queued = 0;
+  private done = 0;
+  private waiters: { readonly queued: number; readonly resolve: () => void }[] = [];
   private readonly options: PersisterOptions;
   private readonly store: Store;
   private readonly clock: Clock;
@@ -79,23 +82,21 @@ export class Persister {
     if (!this.failed) this.push({ kind: "remove", through });
   }
 
-  /** Resolves when all that was queued is durable (or the disk has failed). */
-  whenIdle(): Promise<void> {
+  /** Resolves when all that is queued now is durable (or the disk has failed); under load something else always is by then. */
+  whenWritten(): Promise<void> {
     if (this.isIdle || this.failed) return Promise.resolve();
-    return new Promise((resolve) => this.idleWaiters.push(resolve));
+    return new Promise((resolve) => this.waiters.push({ queued: this.queued, resolve }));
   }
 
   private push(item: Item): void {
     this.queue.push(item);
+    this.queued += 1;
     if (!this.writing) this.writeNext();
   }
 
   private writeNext(): void {
     const batch = takeBatch(this.queue, this.options.writeBytesMax);
-    if (batch.items.length === 0) {
-      for (const resolve of this.idleWaiters.splice(0)) resolve();
-      return;
-    }
+    if (batch.items.length === 0) return;
     if (batch.write === null) {
       this.finish(batch.items);
       this.writeNext();
@@ -119,7 +120,7 @@ export class Persister {
     this.failed = true;
     this.writing = false;
     this.queue.length = 0;
-    for (const resolve of this.idleWaiters.splice(0)) resolve();
+    this.resolveWaiters(Number.POSITIVE_INFINITY);
     this.events.onFailed(error);
   }
 
@@ -133,6 +134,14 @@ export class Persister {
       send.push(...item.send);
     }
     if (last !== null) this.events.onPersisted(last.number, send);
+    this.done += items.length;
+    if (this.waiters.length > 0) this.resolveWaiters(this.done);
+  }
+
+  private resolveWaiters(done: number): void {
+    const waiters = this.waiters;
+    this.waiters = waiters.filter(({ queued }) => queued > done);
+    for (const { queued, resolve } of waiters) if (queued <= done) resolve();
   }
 }
 

@@ -163,12 +163,28 @@ describe("persister", () => {
     const bench = new Bench();
     bench.persister.enqueue({ ...nothing, number: 1, entries: [entry(1)], sendAfterPersist: [vote("a")] });
     bench.persister.enqueue({ ...nothing, number: 2, entries: [entry(2)] });
-    const idle = bench.persister.whenIdle();
+    const written = bench.persister.whenWritten();
     await bench.finish(new Error("EIO"));
-    await idle;
+    await written;
     bench.persister.enqueue({ ...nothing, number: 3, entries: [entry(3)] });
     bench.persister.enqueue({ ...nothing, number: 4, sendAfterPersist: [vote("b")] });
     assert.deepEqual(bench.told, ["failed"]);
     assert.equal(bench.writes.length, 1);
+  });
+
+  it("waits for what is queued now, whatever comes after it", async () => {
+    const bench = new Bench();
+    bench.persister.enqueue({ ...nothing, number: 1, entries: [entry(1)] });
+    bench.persister.enqueue({ ...nothing, number: 2, entries: [entry(2)] });
+    let isWritten = false;
+    void bench.persister.whenWritten().then(() => {
+      isWritten = true;
+    });
+    await bench.finish();
+    bench.persister.enqueue({ ...nothing, number: 3, entries: [entry(3)] });
+    assert.equal(isWritten, false);
+    await bench.finish();
+    assert.equal(isWritten, true, "the third write is under way");
+    assert.equal(bench.persister.isIdle, false);
   });
 });
