@@ -6,8 +6,8 @@ import { monitorEventLoopDelay } from "node:perf_hooks";
 import { Counter, Gauge } from "prom-client";
 import type { Registry } from "prom-client";
 
-/** Milliseconds between two looks at the loop: each wakes the process up, and 75 in the 15 s between two scrapes tell enough. */
-const loopResolutionMs = 200;
+/** Milliseconds between two looks at the loop: each wakes the process up, and a loop that is stuck is seen by the next one. */
+const loopResolutionMs = 1_000;
 
 /** What the monitor measures is the time between two looks: its own pause is no lag. `nanoseconds` is not finite before the first. */
 export function lagSeconds(nanoseconds: number): number {
