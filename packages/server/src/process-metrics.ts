@@ -6,8 +6,8 @@ import { monitorEventLoopDelay } from "node:perf_hooks";
 import { Counter, Gauge } from "prom-client";
 import type { Registry } from "prom-client";
 
-/** Milliseconds between two looks at the loop: each wakes the process up, and a loop that is stuck is seen by the next one. */
-const loopResolutionMs = 1_000;
+/** Milliseconds between two looks at the loop: each wakes the process up, and what sticks for longer is seen by the next one. */
+const loopResolutionMs = 500;
 
 /** What the monitor measures is the time between two looks: its own pause is no lag. `nanoseconds` is not finite before the first. */
 export function lagSeconds(nanoseconds: number): number {
