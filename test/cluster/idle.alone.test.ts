@@ -14,8 +14,8 @@ describe("an idle cluster", { timeout: 260_000, skip: process.platform !== "linu
   it("uses under 1 % of a core per node", async (t) => {
     await cluster.leader();
     // What a start costs (compiling, collecting) is not idling, and the machine is shared: one quiet window of several counts.
-    const windowSeconds = 15;
-    const windowsMax = 10;
+    const windowSeconds = 8;
+    const windowsMax = 16;
     for (let window = 1; ; window += 1) {
       const before = cluster.nodes.map((node) => node.cpuSeconds());
       await sleep(windowSeconds * 1_000);

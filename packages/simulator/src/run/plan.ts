@@ -75,7 +75,7 @@ export function drawPlan(seed: number): Plan {
   const room = { nodes, ttlMs, timing };
   const faultyMs = isRelay
     ? 20 * ttlMs
-    : Math.min(Math.max(20 * timing.electionTimeoutMs, 3 * ttlMs), 40 * timing.electionTimeoutMs);
+    : Math.min(Math.max(16 * timing.electionTimeoutMs, 2.5 * ttlMs), 32 * timing.electionTimeoutMs);
   return {
     seed,
     nodes,
@@ -90,9 +90,9 @@ export function drawPlan(seed: number): Plan {
       busy: random.pick([0, 0, 0, 0, 0.01, 0.05, 0.2]),
       kernelBytes: random.pick([1_024, 4_096, 65_536, 262_144]),
     },
-    clients: random.between(1, 6),
+    clients: random.between(1, 5),
     rawClients: random.chance(0.3) ? 1 : 0,
-    actionsMax: random.pick([20, 60, 150]),
+    actionsMax: random.pick([20, 50, 100]),
     unitMs: isRelay ? 30 * timing.electionTimeoutMs : timing.electionTimeoutMs,
     locks: random.between(1, 5),
     ttlMs,
