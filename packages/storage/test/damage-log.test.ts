@@ -107,6 +107,15 @@ const changedLogs: readonly Case[] = [
     found: /is damaged: a record of unknown type/,
   },
   {
+    name: "what looks like the beginning of a record at its end",
+    from: "inLog",
+    damage: async (directory) => {
+      const head = Buffer.from([1, 2, 3, 4, 0, 4, 1]);
+      await appendFile((await logOf(directory)).path, Buffer.concat([head, Buffer.alloc(40, 0xa5)]));
+    },
+    found: /doesn't follow the batch before/,
+  },
+  {
     name: "a record twice",
     from: "inLog",
     damage: async (directory) => {

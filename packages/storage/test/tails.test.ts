@@ -215,6 +215,16 @@ describe("a power loss", () => {
     }
   });
 
+  test("a tail of noise, also where it looks like the beginning of a record", async () => {
+    const noise = Buffer.alloc(64, 0xa5);
+    for (const head of [[1, 2, 3, 4, 0, 4, 1], [1, 2, 3, 4, 0, 4, 2], [0xa5]]) {
+      const directory = await copyOf(small.directory);
+      const { path, bytes } = await logOf(directory);
+      await writeFile(path, Buffer.concat([bytes.subarray(0, small.lastRecordAt), Buffer.from(head), noise]));
+      await expectStart(directory, small.acknowledged, laterBootId);
+    }
+  });
+
   test("a kill after the torn end was found, before the identity has the machine's new boot id", async () => {
     const directory = await copyOf(small.directory);
     const { path, bytes } = await logOf(directory);

@@ -161,7 +161,9 @@ async function readLogs(
     if (scan.tail === null) continue;
     endedBy = judgeTail(name, scan.tail, scan.end, bytes, options, (payload) => mayFollow(payload, sequence));
     const { head } = scan.tail;
+    // A kill leaves the beginning of the next batch. A power loss may leave anything behind the last sync.
     if (
+      !options.machineRestarted &&
       head.length >= batchHeaderBytes &&
       !(batches.length === 0 ? mayFollow(head, sequence) : isBatch(head, sequence + 1))
     ) {
