@@ -1,6 +1,6 @@
 /**
  * Runs the compiled tests: `npm test` all, `npm test -- PATTERN...` those whose path matches, `--fast` those of packages only,
- * `--name REGEX` only tests of that name. Files in packages come first, two at a time, then test/ (real processes), three at a time; files
+ * `--name REGEX` only tests of that name. Files in packages come first, two at a time, then test/ (real processes), four at a time; files
  * named *.alone.test.ts measure time and run one at a time at the end.
  */
 import { spawnSync } from "node:child_process";

@@ -19,7 +19,7 @@ export function planTests(top, { isFast, patterns }) {
   // Units keep two cores busy; real processes mostly wait, for one another and for time to pass.
   return [
     { files: units.map(compiled), concurrency: 2 },
-    { files: whole.filter((file) => !runsAlone(file)).map(compiled), concurrency: 3 },
+    { files: whole.filter((file) => !runsAlone(file)).map(compiled), concurrency: 4 },
     { files: whole.filter(runsAlone).map(compiled), concurrency: 1 },
   ].filter((phase) => phase.files.length > 0);
 }

@@ -49,7 +49,7 @@ test("units first, whole-cluster files after them, those that measure time alone
         ],
         concurrency: 2,
       },
-      { files: ["test/dist/cluster/c.test.js"], concurrency: 3 },
+      { files: ["test/dist/cluster/c.test.js"], concurrency: 4 },
       { files: ["test/dist/cluster/d.alone.test.js"], concurrency: 1 },
     ]);
   }));
