@@ -1,4 +1,4 @@
-/** The lease as its client believes it (design: P4, P5), to the millisecond. */
+/** The lease as its client believes it (docs/guarantees.md, P4 and P5), to the millisecond. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { LockLostError } from "../src/errors.js";

@@ -1,5 +1,5 @@
 /**
- * Gathers what the next output says. Which queue a message goes to depends on its kind alone (design section 4): what promises
+ * Gathers what the next output says. Which queue a message goes to depends on its kind alone: what promises
  * something about the log or a vote waits for the disk.
  */
 import { assert, assertNever } from "./assert.js";

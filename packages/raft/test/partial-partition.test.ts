@@ -1,4 +1,4 @@
-/** faults.md scenario 21: links cut in one or both directions. Where some node can exchange messages with a majority, one leader is stable. */
+/** Links cut in one or both directions. Where some node can exchange messages with a majority, one leader is stable. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Cluster, generousLimits } from "./support/cluster.js";

@@ -8,7 +8,7 @@ import type { ConfigProblem } from "./config-schema.js";
 const entryOverheadBytes = 32;
 const appendOverheadBytes = 64;
 
-/** The shortest TTL that leaves room for an election: design section 6. */
+/** The shortest TTL that leaves room for an election and to hear of it. */
 function ttlFloorMs(electionTimeoutMs: number): number {
   return 3 * electionTimeoutMs + 500;
 }

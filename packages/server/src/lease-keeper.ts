@@ -1,5 +1,5 @@
 /**
- * The leader's clocks: keepalives, silence, expiry, maxHold and lock-delays (design: docs/architecture.md, "Time").
+ * The leader's clocks: keepalives, silence, expiry, maxHold and lock-delays (docs/architecture.md, "Time").
  *
  * Keepalives are not logged. What is logged is silence, in eighths of the TTL, so that a new leader goes on counting where the old one
  * stopped. The rules that keep a live holder safe:

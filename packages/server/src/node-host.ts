@@ -339,7 +339,7 @@ export class NodeHost implements PeerEvents {
 
   // Time.
 
-  /** The armed timer is late by more than half an election timeout: the loop was stuck, and nobody could be heard (design section 6). */
+  /** The armed timer is late by more than half an election timeout: the loop was stuck, and nobody could be heard. */
   private noteStall(): void {
     const lateMs = this.timer.lateMs(this.nowMs);
     if (lateMs <= this.options.raft.electionTimeoutMsMin / 2) return;

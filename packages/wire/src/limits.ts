@@ -88,7 +88,7 @@ export const limits = {
   peerFrameBytesMax: 8_388_608,
   /** Small enough that a heartbeat behind it is not late on a slow network: 20 ms at 100 Mbit/s. */
   snapshotChunkBytes: 262_144,
-  /** ws: pieces and fragments of one incoming message; a small-fragment flood is cut off there (packages.md, ws 5). */
+  /** ws: pieces and fragments of one incoming message; a small-fragment flood is cut off there. */
   frameFragmentsMax: 64,
   clientFrameChunksMax: 8_192,
   peerFrameChunksMax: 65_536,
@@ -127,7 +127,7 @@ export const limits = {
   sessionsMax: 100_000,
   /** Sockets between TCP connect and the end of the websocket handshake. */
   pendingUpgradesMax: 256,
-  /** A client that reads slower than we write is marked at the first, and cut off at the second (packages.md, ws 6). */
+  /** A client that reads slower than we write is marked at the first, and cut off at the second. */
   clientBufferedBytesSlow: 1_048_576,
   clientBufferedBytesMax: 8_388_608,
   /** A peer's socket may hold the whole window of appends, and not much more. */

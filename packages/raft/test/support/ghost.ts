@@ -1,4 +1,4 @@
-/** What an all-seeing observer checks over all nodes and all their lives (faults.md section 2, invariants 1 to 10). */
+/** What an all-seeing observer checks over all nodes and all their lives (docs/testing.md, invariants 1 to 10). */
 import assert from "node:assert/strict";
 import { quorumValueFor, voterSetsFor } from "../../src/index.js";
 import type { Entry, Index, Message, NodeId } from "../../src/index.js";

@@ -1,4 +1,4 @@
-/** A rule of the cluster that does not hold: what the watch throws, and the names of its rules (numbers of the fault catalogue in brackets). */
+/** A rule of the cluster that does not hold: what the watch throws, and the names of its rules (docs/testing.md lists them). */
 export type RuleName =
   | "election-safety" // 1
   | "leader-append-only" // 2

@@ -1,4 +1,4 @@
-/** The kinds of faults (faults.md, section 1), as data: whom they hit, when, for how long, how hard. run/faults.ts carries them out. */
+/** The kinds of faults (docs/testing.md), as data: whom they hit, when, for how long, how hard. run/faults.ts carries them out. */
 import type { Random } from "../random.js";
 
 export type ClientFaultKind =
