@@ -57,7 +57,7 @@ export class Random {
 
   /** Evenly over orders of magnitude: as often between 1 and 10 as between 10 and 100. */
   logUniform(min: number, max: number): number {
-    return min * (max / min) ** this.fraction();
+    return betweenMagnitudes(min, max, this.fraction());
   }
 
   /** Throws for an empty list. */
@@ -81,6 +81,26 @@ export class Random {
   key(): string {
     return Array.from({ length: 4 }, () => this.bits().toString(16).padStart(8, "0")).join("");
   }
+}
+
+/**
+ * From `min` to `max` as `share` goes from 0 to 1, by orders of magnitude: straight lines between doublings. Powers and logarithms differ in
+ * their last bits from one version of Node to the next, and with them whole runs would.
+ */
+export function betweenMagnitudes(min: number, max: number, share: number): number {
+  let doublings = 0;
+  let rest = max / min;
+  while (rest >= 2) {
+    rest /= 2;
+    doublings += 1;
+  }
+  let left = share * (doublings + rest - 1);
+  let value = min;
+  while (left >= 1) {
+    value *= 2;
+    left -= 1;
+  }
+  return value * (1 + left);
 }
 
 /** The stream of this name: the same for the same seed, whatever else is drawn. */

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SimulatedProcess } from "../src/process.js";
-import { Random, streamOf } from "../src/random.js";
+import { betweenMagnitudes, Random, streamOf } from "../src/random.js";
 import { Scheduler } from "../src/scheduler.js";
 import { TraceHash } from "../src/trace-hash.js";
 
@@ -137,4 +137,17 @@ test("streams of one seed don't shift one another", () => {
     alone.map(() => other.bits()),
     draws,
   );
+});
+
+test("magnitudes are met evenly, from the least to the most", () => {
+  assert.equal(betweenMagnitudes(3, 3_000, 0), 3);
+  assert.ok(Math.abs(betweenMagnitudes(3, 3_000, 1 - 1e-12) - 3_000) < 1e-6);
+  assert.equal(betweenMagnitudes(1, 1_024, 0.5), 32);
+  assert.equal(betweenMagnitudes(5, 5, 0.7), 5);
+  const random = new Random(1);
+  const draws = Array.from({ length: 3_000 }, () => random.logUniform(1, 1_000));
+  for (const from of [1, 10, 100]) {
+    const count = draws.filter((each) => each >= from && each < 10 * from).length;
+    assert.ok(count > 850 && count < 1_150, `${count} from ${from} on`);
+  }
 });

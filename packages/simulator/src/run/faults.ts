@@ -5,7 +5,7 @@
 import type { SimulatedNode } from "../node/simulated-node.js";
 import { crashPoints } from "../node/directory.js";
 import type { Random } from "../random.js";
-import { streamOf } from "../random.js";
+import { betweenMagnitudes, streamOf } from "../random.js";
 import { clientFaults } from "./client-faults.js";
 import type { FaultKind, PlannedFault, Target } from "./fault-kinds.js";
 import type { World } from "./world.js";
@@ -179,7 +179,7 @@ function rollingRestart({ world, fault }: FaultContext): Undo {
 function slowDisk({ world, node, random, fault }: FaultContext): Undo {
   // A node that is asked to stop doesn't wait for its disk for ever.
   node.harms.add("disk");
-  const worstMs = world.plan.world.syncMsMax + (2 * world.plan.timing.diskStallMs) ** fault.size;
+  const worstMs = world.plan.world.syncMsMax + betweenMagnitudes(1, 2 * world.plan.timing.diskStallMs, fault.size);
   node.disk.syncMs = () => 0.5 + random.fraction() * worstMs;
   return () => world.mendDisk(node);
 }
