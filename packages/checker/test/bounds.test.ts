@@ -2,32 +2,14 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { History } from "../src/index.js";
+import { elected, keepalive, open, opened, rate, ttlMs } from "./one-session.js";
+import type { Facts } from "./one-session.js";
 import { acquire, acquired, acquireEntry, logged, release, timed } from "./scenes.js";
 import type { Fact } from "./service/world.js";
 import { assertAccepted, assertRejected } from "./verdicts.js";
 
-type Facts = readonly (readonly [number, Fact])[];
-
-const ttlMs = 10_000;
-const open = logged({ kind: "openSession", key: "k", ttlMs });
-const opened: Fact = { kind: "sessionOpened", client: "c1", session: 1, key: "k", ttlMs };
-const elected: Fact = { kind: "leader", node: "n1", term: 1 };
 const suspect = logged({ kind: "suspectSessions", ids: [1], eighths: 8 });
 const expire = logged({ kind: "expireSessions", ids: [1] });
-
-function keepalive(number: number, sentAt: number, readAt: number, knownAt: number): Facts {
-  const common = { session: 1, number };
-  return [
-    [sentAt, { kind: "keepaliveSent", client: "c1", ...common }],
-    [readAt, { kind: "keepaliveReceived", node: "n1", term: 1, ...common }],
-    [readAt, { kind: "keepaliveAcknowledged", node: "n1", term: 1, ...common }],
-    [knownAt, { kind: "keepaliveTold", client: "c1", ...common }],
-  ];
-}
-
-function rate(process: string, value: number): Fact {
-  return { kind: "clockRate", process, rate: value };
-}
 
 test("P4: a session lives for its TTL from the sending of its last acknowledged keepalive, less 1 % from its reading", () => {
   const at = (ms: number, sentAt: number, readAt: number, ...more: Facts): History =>

@@ -3,30 +3,11 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { check } from "../src/index.js";
 import type { History } from "../src/index.js";
+import { elected, keepalive, open, opened, rate } from "./one-session.js";
+import type { Facts } from "./one-session.js";
 import { logged, timed } from "./scenes.js";
 import type { Fact } from "./service/world.js";
 import { assertAccepted, assertRejected } from "./verdicts.js";
-
-type Facts = readonly (readonly [number, Fact])[];
-
-const ttlMs = 10_000;
-const open = logged({ kind: "openSession", key: "k", ttlMs });
-const opened: Fact = { kind: "sessionOpened", client: "c1", session: 1, key: "k", ttlMs };
-const elected: Fact = { kind: "leader", node: "n1", term: 1 };
-
-function keepalive(number: number, sentAt: number, readAt: number, knownAt: number): Facts {
-  const common = { session: 1, number };
-  return [
-    [sentAt, { kind: "keepaliveSent", client: "c1", ...common }],
-    [readAt, { kind: "keepaliveReceived", node: "n1", term: 1, ...common }],
-    [readAt, { kind: "keepaliveAcknowledged", node: "n1", term: 1, ...common }],
-    [knownAt, { kind: "keepaliveTold", client: "c1", ...common }],
-  ];
-}
-
-function rate(process: string, value: number): Fact {
-  return { kind: "clockRate", process, rate: value };
-}
 
 test("P5: a library counts from the sending of the keepalive that was acknowledged last", () => {
   const remaining = (ms: number): Fact => ({ kind: "remaining", client: "c1", call: 1, session: 1, ms });

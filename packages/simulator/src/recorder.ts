@@ -2,10 +2,8 @@
 import type { HistoryEvent } from "@holdfast/checker";
 import type { Raft } from "@holdfast/raft";
 import { decodeCommand } from "@holdfast/wire";
+import type { UntimedEvent } from "./clients/index.js";
 import type { Scheduler } from "./scheduler.js";
-
-type WithoutTime<Event> = Event extends unknown ? Omit<Event, "at"> : never;
-export type UntimedEvent = WithoutTime<HistoryEvent>;
 
 export interface TraceLine {
   readonly atMs: number;

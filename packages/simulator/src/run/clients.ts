@@ -1,6 +1,6 @@
 /** The clients of a run: those that were there from the start, those that took a dead one's place, and what they share. */
 import { CallNumbers, drawWorkload, RawClient, Resource, SimulatedClient } from "../clients/index.js";
-import type { OpenCall, RunningClient } from "../clients/index.js";
+import type { OpenCall, RunningClient, SimulatedClientParts } from "../clients/index.js";
 import { createClientTransport } from "../network/index.js";
 import { SimulatedProcess } from "../process.js";
 import { streamOf } from "../random.js";
@@ -50,7 +50,7 @@ export class Clients {
   }
 
   add(): string {
-    const { plan, scheduler, recorder, network, counts } = this.#world;
+    const { plan } = this.#world;
     const { id, process } = this.#newProcess("c");
     const random = streamOf(plan.seed, `client ${id}`);
     const { ttlMs, actionsMax, unitMs } = plan;
@@ -58,30 +58,15 @@ export class Clients {
     const client: RunningClient = new SimulatedClient(
       { id, endpoints: this.#endpoints(), connectTimeoutMs: 10_000, workers: random.between(1, 4), workload },
       {
-        process,
-        scheduler,
-        transport: createClientTransport(network, {
-          place: id,
-          process,
-          bufferedBytesMax: plan.limits.clientBufferedBytesMax,
-          tap: null,
-        }),
+        ...this.#partsFor(id, process),
         streamFor: (name) => streamOf(plan.seed, `client ${id} ${name}`),
-        sink: recorder,
-        numbers: this.#numbers,
-        resource: this.#resource,
-        counts,
-        onDefect: (error) => this.#world.fail(error),
       },
     );
-    this.#live.set(id, { client, process });
-    client.start();
-    if (this.#isDraining) client.beginDrain();
-    return id;
+    return this.#begin(client, process);
   }
 
   addRaw(): string {
-    const { plan, scheduler, recorder, network, counts } = this.#world;
+    const { plan } = this.#world;
     const { id, process } = this.#newProcess("r");
     const random = streamOf(plan.seed, `client ${id}`);
     const client: RunningClient = new RawClient(
@@ -94,25 +79,11 @@ export class Clients {
         pauseMsMax: random.logUniform(0.2, 8) * plan.unitMs,
       },
       {
-        process,
-        scheduler,
-        transport: createClientTransport(network, {
-          place: id,
-          process,
-          bufferedBytesMax: plan.limits.clientBufferedBytesMax,
-          tap: null,
-        }),
+        ...this.#partsFor(id, process),
         random,
-        sink: recorder,
-        numbers: this.#numbers,
-        resource: this.#resource,
-        counts,
-        onDefect: (error) => this.#world.fail(error),
       },
     );
-    this.#live.set(id, { client, process });
-    client.start();
-    return id;
+    return this.#begin(client, process);
   }
 
   /** With its machine nobody hears of its end. */
@@ -144,6 +115,29 @@ export class Clients {
 
   describe(): string[] {
     return [...this.#live.values()].map(({ client }) => client.describe());
+  }
+
+  /** What clients of either kind need of the world. */
+  #partsFor(id: string, process: SimulatedProcess): Omit<SimulatedClientParts, "streamFor"> {
+    const { plan, scheduler, recorder, network, counts } = this.#world;
+    const bufferedBytesMax = plan.limits.clientBufferedBytesMax;
+    return {
+      process,
+      scheduler,
+      transport: createClientTransport(network, { place: id, process, bufferedBytesMax, tap: null }),
+      sink: recorder,
+      numbers: this.#numbers,
+      resource: this.#resource,
+      counts,
+      onDefect: (error) => this.#world.fail(error),
+    };
+  }
+
+  #begin(client: RunningClient, process: SimulatedProcess): string {
+    this.#live.set(client.id, { client, process });
+    client.start();
+    if (this.#isDraining) client.beginDrain();
+    return client.id;
   }
 
   #endpoints(): string[] {

@@ -2,6 +2,7 @@
  * What one run will be, as plain data: drawn from a seed, or cut down by the shrinker. Faults name whom they hit by role, since who leads is
  * not known before the run.
  */
+import type { RaftLimits } from "@holdfast/raft";
 import { streamOf } from "../random.js";
 import type { Random } from "../random.js";
 import { drawCrashes, drawDivergence, drawFaults, drawRelay } from "./fault-kinds.js";
@@ -36,14 +37,7 @@ export interface PlannedTiming {
   readonly diskStallMs: number;
 }
 
-export interface PlannedLimits {
-  readonly uncommittedBytesMax: number;
-  readonly reservedBytesMax: number;
-  readonly appendsInFlightMax: number;
-  readonly appendBytesMax: number;
-  readonly appendEntriesMax: number;
-  readonly committedBytesPerOutputMax: number;
-  readonly trailingEntriesMax: number;
+export interface PlannedLimits extends RaftLimits {
   readonly snapshotEntries: number;
   readonly recordsPerPiece: number;
   readonly sessionsMax: number;
