@@ -1,4 +1,4 @@
-/** The only place that reaches into a node host: everything that the watch reads of its private parts. */
+/** Where the watch reaches into a node host: everything that it reads of its private parts. The runner needs more: node/host-access.ts. */
 import type { Effect, LockMachine } from "@holdfast/lock";
 import type { EntryCodec, Raft } from "@holdfast/raft";
 import type { NodeHost } from "@holdfast/server";

@@ -1,14 +1,12 @@
 /** Private parts of a node host that the simulator looks at: what NodeHost's sources say of them. */
-import type { LockMachine } from "@holdfast/lock";
-import type { Event, Message, Raft } from "@holdfast/raft";
+import type { Event, Message } from "@holdfast/raft";
 import type { NodeHost } from "@holdfast/server";
 import type { NodeAddress } from "@holdfast/wire";
+import type { ProbedHost as WatchedHost } from "../invariants/host-probe.js";
 
-export interface ProbedHost {
-  readonly raft: Raft;
-  readonly applier: { readonly machine: LockMachine; readonly lastApplied: number };
-  readonly parts: { readonly links: { send(to: string, messages: readonly Message[]): void } };
-  readonly queue: { takeEvents(): readonly unknown[] };
+export interface ProbedHost extends WatchedHost {
+  readonly parts: WatchedHost["parts"] & { readonly links: { send(to: string, messages: readonly Message[]): void } };
+  readonly queue: WatchedHost["queue"] & { takeEvents(): readonly unknown[] };
   readonly isServing: boolean;
   enqueue(event: { readonly kind: "step"; event(nowMs: number): Event }): void;
   beginTransfer(to: string | null, withinMs: number, onEnded: (leader: NodeAddress | null) => void): void;
