@@ -295,22 +295,31 @@ const ofWords: readonly Corruption[] = [
         const found = history.events.find((event) => isOf(event, "call") && event.call === reader);
         return found !== undefined && isOf(found, "call") && found.op.kind === "acquire" && found.op.mode === "shared";
       };
-      const next = history.events.some((event, other) => {
-        if (other < position || !isOf(event, "return") || event.result.kind !== "acquired") return false;
-        if (isReader(call) && isReader(event.call)) return false;
-        return event.result.grants.some(({ name, slot, token }) => {
+      const next = history.events.flatMap((event, other) => {
+        if (other < position || !isOf(event, "return") || event.result.kind !== "acquired") return [];
+        if (isReader(call) && isReader(event.call)) return [];
+        const isExcluded = event.result.grants.some(({ name, slot, token }) => {
           return grants.some((grant) => grant.name === name && grant.slot === slot && grant.token !== token);
         });
+        return isExcluded ? [{ call: event.call, at: event.at }] : [];
       });
+      // Lost or released in the very moment it began: nothing was held twice.
+      const isOfNoTime = (later: { call: number; at: number }): boolean =>
+        history.events.some((event) => {
+          if (event.at !== later.at) return false;
+          if (isOf(event, "state")) return event.call === later.call;
+          if (isOf(event, "crashed")) return clientOf(history, later.call) === event.process;
+          return isOf(event, "call") && event.op.kind === "release" && event.op.of === later.call;
+        });
       const ended = history.events.some((event) => {
         if (isOf(event, "crashed")) return clientOf(history, call) === event.process;
         if (!isOf(event, "call") || event.op.kind !== "forceRelease") return false;
         const { name, token } = event.op;
         return grants.some((grant) => grant.name === name && grant.token === token);
       });
-      if (ended) return null;
+      if (ended || (next.length > 0 && next.every(isOfNoTime))) return null;
       const lie = without(history, ...positions);
-      return next ? lie : { history: lie, harmless: "nobody else had the lock afterwards" };
+      return next.length > 0 ? lie : { history: lie, harmless: "nobody else had the lock afterwards" };
     },
   ),
   at("a verdict of the guard turned round", ["guard"], "guardWrite", ({ accepted }, history, position) =>
