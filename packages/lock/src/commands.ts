@@ -39,6 +39,8 @@ export function applyCommand(state: State, entry: Entry, command: Command): void
       return endHold(state, entry, command);
     default:
       return assertNever(command);
+    case "setClusterVersion":
+      return setClusterVersion(state, entry, command.version);
   }
 }
 
@@ -113,6 +115,12 @@ function forceRelease(state: State, entry: Entry, command: CommandOf<"forceRelea
 
 /** maxHold is over. Nothing happens unless exactly that hold is still there; its token is that of its first name. */
 function endHold(state: State, entry: Entry, command: CommandOf<"endHold">): void {
+/** It never falls: a late duplicate of a lower raise changes nothing. */
+function setClusterVersion(state: State, entry: Entry, version: number): void {
+  state.clusterVersion = Math.max(state.clusterVersion, wholeNumber(version));
+  entry.tell({ kind: "clusterVersion", version: state.clusterVersion });
+}
+
   const session = state.sessionFor(command.session);
   if (session === null) return;
   const acquire = findRequest(session, command.of);

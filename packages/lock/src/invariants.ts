@@ -30,6 +30,7 @@ export function checkInvariants(state: State): void {
     }
     for (const lock of delayed) assert(byName.get(lock.name) === lock, "a delayed lock exists");
   }
+  assert(Number.isSafeInteger(state.clusterVersion) && state.clusterVersion >= 1, "the cluster version is a number");
   assert(totals.sessions === state.sessionCount && totals.locks === state.lockCount, "sessions and locks are counted");
   assert(totals.holds === state.holdCount && totals.waits === state.waiterCount, "holds and waiters are counted");
   assert(totals.claims === totals.listed, "locks and sessions name the same claims");

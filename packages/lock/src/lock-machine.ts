@@ -4,7 +4,7 @@
  *
  * The effects of an entry come in this order:
  * 1. the answer to the command itself (`sessionOpened`, `outcome` or `rejected` of its request, `forced`, `silence`, `expiryRefused`,
- *    `lockDelayEnded`); for a granted acquire with its `holdBegan` and its `changed`, name by name;
+ *    `lockDelayEnded`, `clusterVersion`); for a granted acquire with its `holdBegan` and its `changed`, name by name;
  * 2. what ended by it, request by request: the `outcome`, then `changed` name by name; a session's `sessionEnded` after all of its own;
  * 3. the delays begun by it (`lockDelayBegan`), one for a lock;
  * 4. the grants that this made possible, the oldest request first, each as `outcome`, `holdBegan`, `changed` name by name.
@@ -91,6 +91,15 @@ export class LockMachine {
   }
 
   get sessionCount(): number {
+  get clusterVersion(): number {
+    return this.state.clusterVersion;
+  }
+
+  /** No command was ever applied: whatever release runs this cluster, there is nothing yet that another couldn't read. */
+  get isUntouched(): boolean {
+    return this.state.lastIndex === 0;
+  }
+
     return this.state.sessionCount;
   }
 

@@ -5,7 +5,13 @@ import type { Grant, HolderView, LossReason, Mode, Outcome } from "./types.js";
 /** A snapshot's piece says what none of ours could: it was damaged or made by another program. */
 export class SnapshotError extends Error {
   override readonly name: string = "SnapshotError";
-  readonly code = "malformed_snapshot";
+  readonly code: "malformed_snapshot" | "newer_snapshot" = "malformed_snapshot";
+}
+
+/** A later release wrote it. Nothing is wrong with it. */
+export class NewerSnapshotError extends SnapshotError {
+  override readonly name: string = "NewerSnapshotError";
+  override readonly code = "newer_snapshot";
 }
 
 const modes: readonly Mode[] = ["exclusive", "shared", "slot"];
@@ -81,6 +87,10 @@ export class RecordReader {
       return null;
     }
     return readItem(this);
+  }
+
+  get isAtEnd(): boolean {
+    return this.at === this.values.length;
   }
 
   end(): void {

@@ -19,7 +19,7 @@ export class SnapshotCursor {
 
   constructor(state: State) {
     this.state = state;
-    this.pending.push(headerRecord(state.lastIndex, state.ended.list()));
+    this.pending.push(headerRecord(state.lastIndex, state.ended.list(), state.clusterVersion));
     state.cow.begin(this.pending);
     this.walk = this.steps();
   }

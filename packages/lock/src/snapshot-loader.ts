@@ -7,7 +7,7 @@ import { addHolder } from "./holders.js";
 import { LockMachine } from "./lock-machine.js";
 import { isPlaceTaken, placesMax, takePlace } from "./places.js";
 import { WaitQueue } from "./queue.js";
-import { readOutcome, RecordReader, SnapshotError } from "./record-reader.js";
+import { NewerSnapshotError, readOutcome, RecordReader, SnapshotError } from "./record-reader.js";
 import { Acquire, Delay, noPlace, Past, Session } from "./records.js";
 import type { Claim, Lock } from "./records.js";
 import { findRequest, isSettled, keep } from "./requests.js";
@@ -15,14 +15,25 @@ import { recordKind, snapshotFormat } from "./snapshot-records.js";
 import type { SnapshotPiece } from "./snapshot-records.js";
 import { State } from "./state.js";
 import type { SessionId } from "./types.js";
+import { checkVersion, versionRange } from "./versions.js";
+import type { VersionRange } from "./versions.js";
 
 export class SnapshotLoader {
   private readonly state: State = new State();
   private readonly counts = { sessions: 0, requests: 0, delays: 0 };
   private readonly unsorted: Set<Lock> = new Set();
+  private readonly range: VersionRange;
   private stage: "header" | "records" | "ended" | "finished" = "header";
 
-  /** Throws SnapshotError on what no cursor could have written. The loader is of no use any more then. */
+  /** `range`: the cluster versions that can be run. */
+  constructor(range: VersionRange = versionRange) {
+    this.range = range;
+  }
+
+  /**
+   * Throws SnapshotError on what no cursor could have written, NewerSnapshotError or VersionError on what one of another release has. The
+   * loader is of no use any more then.
+   */
   push(piece: SnapshotPiece): void {
     if (!Array.isArray(piece)) throw new SnapshotError("a piece is no list");
     for (const record of piece as readonly unknown[]) this.read(new RecordReader(record, "a record"));
@@ -56,6 +67,9 @@ export class SnapshotLoader {
       case recordKind.delay:
         this.readDelay(reader);
         break;
+      case recordKind.restored:
+        this.readRestored(reader);
+        break;
       case recordKind.end:
         this.readEnd(reader);
         break;
@@ -65,8 +79,15 @@ export class SnapshotLoader {
     reader.end();
   }
 
+  /** Before anything else: what comes after it may be written in ways that this release doesn't know. */
   private readHeader(reader: RecordReader): void {
-    if (reader.number() !== snapshotFormat) reader.fail(`format ${snapshotFormat}`);
+    const format = reader.number();
+    if (format > snapshotFormat) {
+      throw new NewerSnapshotError(
+        `the snapshot has format ${format}, and this release knows ${snapshotFormat} at most`,
+      );
+    }
+    if (format !== snapshotFormat) reader.fail(`format ${snapshotFormat}`);
     this.state.lastIndex = reader.number();
     const ended = reader.list((each) =>
       each.group((fields) => ({ id: fields.positive(), reason: fields.reason(), request: fields.number() })),
@@ -75,6 +96,8 @@ export class SnapshotLoader {
       if (this.state.ended.find(session.id) !== null) reader.fail("a session that ended once");
       this.state.ended.add(session);
     }
+    if (!reader.isAtEnd) this.state.clusterVersion = reader.positive();
+    if (this.state.lastIndex > 0) checkVersion(this.state.clusterVersion, this.range);
     this.stage = "records";
   }
 

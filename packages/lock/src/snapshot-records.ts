@@ -6,6 +6,7 @@ import { assertNever } from "./assert.js";
 import { Acquire } from "./records.js";
 import type { Claim, Delay, EndedSession, KeptRequest, Lock, Session } from "./records.js";
 import type { Grant, HolderView, Outcome, SessionId } from "./types.js";
+import { firstVersion } from "./versions.js";
 
 export type SnapshotValue = number | string | boolean | null | readonly SnapshotValue[];
 export type SnapshotRecord = readonly SnapshotValue[];
@@ -17,8 +18,15 @@ export const snapshotFormat = 1;
 
 export const recordKind = { header: 0, session: 1, acquire: 2, past: 3, delay: 4, end: 5 } as const;
 
-export function headerRecord(lastIndex: number, ended: readonly EndedSession[]): SnapshotRecord {
-  return [recordKind.header, snapshotFormat, lastIndex, ended.map(({ id, reason, request }) => [id, reason, request])];
+/** The first cluster version is not written: a snapshot of it is the same as those of releases that knew of none. */
+export function headerRecord(
+  lastIndex: number,
+  ended: readonly EndedSession[],
+  clusterVersion: number,
+): SnapshotRecord {
+  const endings = ended.map(({ id, reason, request }) => [id, reason, request]);
+  const header = [recordKind.header, snapshotFormat, lastIndex, endings];
+  return clusterVersion === firstVersion ? header : [...header, clusterVersion];
 }
 
 export function sessionRecord(session: Session): SnapshotRecord {

@@ -20,7 +20,7 @@ export function stateHash(state: State): string {
   const locks = state.lockShards.flatMap(({ byName }) => [...byName.values()]);
   locks.sort((a, b) => (a.name < b.name ? -1 : 1));
   for (const lock of locks) addLock(hasher, lock);
-  hasher.add([state.sessionCount, state.lockCount, state.holdCount, state.waiterCount]);
+  hasher.add([state.sessionCount, state.lockCount, state.holdCount, state.waiterCount, state.clusterVersion]);
   return hasher.digest();
 }
 

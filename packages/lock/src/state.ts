@@ -10,6 +10,7 @@ import { endedSessionsMax } from "./limits.js";
 import { Lock } from "./records.js";
 import type { Acquire, Session } from "./records.js";
 import type { SessionId } from "./types.js";
+import { firstVersion } from "./versions.js";
 
 const shardCount = 256;
 
@@ -29,6 +30,7 @@ class SessionShard {
 export class State {
   readonly cow: CopyOnWrite = new CopyOnWrite();
   readonly ended: EndedSessions = new EndedSessions(endedSessionsMax);
+  clusterVersion: number = firstVersion;
   /** Of the last applied command. */
   lastIndex = 0;
   sessionCount = 0;

@@ -58,7 +58,9 @@ export type Command =
       readonly lockDelayMs: number;
     }
   | { readonly kind: "endLockDelay"; readonly name: string; readonly index: number }
-  | { readonly kind: "endHold"; readonly session: SessionId; readonly of: RequestNumber; readonly token: Token };
+  | { readonly kind: "endHold"; readonly session: SessionId; readonly of: RequestNumber; readonly token: Token }
+  /** Raises the cluster version (versions.ts). */
+  | { readonly kind: "setClusterVersion"; readonly version: number };
 
 /** Why a hold ended otherwise than by its holder's release. */
 export type LossReason = "expired" | "forced" | "max_hold" | "closed" | "restored";
@@ -157,6 +159,8 @@ export type Effect =
   /** One for a lock and entry, with the longest delay of the holds that ended there. */
   | { readonly kind: "lockDelayBegan"; readonly name: string; readonly index: number; readonly delayMs: number }
   | { readonly kind: "lockDelayEnded"; readonly name: string; readonly index: number }
+  /** The answer to setClusterVersion: the cluster version now, raised by it or not. */
+  | { readonly kind: "clusterVersion"; readonly version: number }
   /** The answer to forceRelease: how many holds it ended, each with all of its names; `holders` when the token was not the current one. */
   | {
       readonly kind: "forced";

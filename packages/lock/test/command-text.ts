@@ -47,6 +47,8 @@ export function parseCommand(who: string, text: string, aliases: Aliases): Comma
       const [, , of = "", token = ""] = plain;
       return { kind: "endHold", session: sessionOf(second, aliases), of: numberOf(of), token: numberOf(token) };
     }
+    case "version":
+      return { kind: "setClusterVersion", version: numberOf(second) };
     default:
       throw new Error(`no such command: ${text}`);
   }

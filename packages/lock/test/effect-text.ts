@@ -26,6 +26,8 @@ export function effectText(effect: Effect, name: Name): string {
       return `delay began ${effect.name} index=${effect.index} ms=${effect.delayMs}`;
     case "lockDelayEnded":
       return `delay ended ${effect.name} index=${effect.index}`;
+    case "clusterVersion":
+      return `cluster version ${effect.version}`;
     case "forced":
       return `forced ${effect.name}@${effect.token} by ${effect.principal}: ${effect.ended} ended${holdersText(effect.holders, name)}`;
     case "changed":

@@ -12,6 +12,7 @@ export class Model extends ModelState {
   private readonly ended: { id: number; reason: LossReason; request: number }[] = [];
   private effects: Effect[] = [];
   private index = 0;
+  private clusterVersion = 1;
 
   apply(index: number, command: Command): Effect[] {
     this.index = index;
@@ -50,6 +51,10 @@ export class Model extends ModelState {
         return;
       case "forceRelease":
         return this.forceRelease(command);
+      case "setClusterVersion":
+        this.clusterVersion = Math.max(this.clusterVersion, command.version);
+        this.effects.push({ kind: "clusterVersion", version: this.clusterVersion });
+        return;
       case "endLockDelay":
         return this.endLockDelay(command);
       case "endHold": {

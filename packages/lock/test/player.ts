@@ -17,6 +17,7 @@ const operations = [
   ["force", 4],
   ["endDelay", 8],
   ["endHold", 3],
+  ["version", 1],
 ] as const;
 const names = ["a", "b", "c", "g"];
 const slotsChoices = [1, 2, 2, 2, 3];
@@ -102,6 +103,8 @@ export class Player {
         return { kind: "expireSessions", ids: [...ids, 999, ...ids] };
       case "renew":
         return { kind: "renewSuspects", ids };
+      case "version":
+        return { kind: "setClusterVersion", version: step.pick % 4 };
       case "force": {
         const name = at(names, step.who) ?? "a";
         const holder = at(this.model.holdersOf(name), step.pick);

@@ -89,7 +89,7 @@ test("a record that is missing, doubled or out of place", () => {
 });
 
 test("a snapshot of another format", () => {
-  assert.throws(() => load([[0, 2, 1, []], ...records.slice(1)]), /format 1/);
+  assert.throws(() => load([[0, 0, 1, []], ...records.slice(1)]), /format 1/);
 });
 
 test("records that contradict each other", () => {
@@ -175,7 +175,8 @@ test("any field replaced by anything: loaded or refused by name, nothing else", 
         load(changed).stateHash();
       } catch (error) {
         assert.ok(error instanceof SnapshotError, String(error));
-        assert.equal(error.code, "malformed_snapshot");
+        const isFormat = at === 0 && field % record.length === 1;
+        assert.ok(error.code === "malformed_snapshot" || isFormat, error.code);
       }
     }),
     { numRuns: runs(3_000) },

@@ -194,7 +194,7 @@ test("pieces keep to the budget and to their bytes; one record alone may be long
 });
 
 class Walk {
-  readonly loader: SnapshotLoader = new SnapshotLoader();
+  readonly loader: SnapshotLoader = new SnapshotLoader({ min: 1, max: 3 });
   isDone = false;
   private readonly cursor: SnapshotCursor;
   private readonly budget: number;

@@ -62,6 +62,7 @@ const commandArbitrary: fc.Arbitrary<Command> = fc.oneof(
   }),
   fc.record({ kind: fc.constant("endLockDelay" as const), name: text, index: number }),
   fc.record({ kind: fc.constant("endHold" as const), session: number, of: number, token: number }),
+  fc.record({ kind: fc.constant("setClusterVersion" as const), version: number }),
 );
 
 test("arbitrary commands never throw, keep the invariants, and survive a snapshot", () => {
