@@ -33,6 +33,7 @@ const kinds = {
   query: 5,
   forceRelease: 6,
   transfer: 7,
+  finalize: 8,
 } as const satisfies Record<ClientMessage["kind"], number>;
 
 const queryKinds = { inspect: 1, list: 2, sessions: 3, status: 4 } as const satisfies Record<Query["kind"], number>;
@@ -102,6 +103,8 @@ function messageFields(message: ClientMessage): unknown[] {
       ];
     case "transfer":
       return [kinds.transfer, count(message.id, "id"), nullable(message.to, "to", id)];
+    case "finalize":
+      return [kinds.finalize, count(message.id, "id")];
     default:
       return assertNever(message, "client message");
   }
@@ -144,6 +147,8 @@ function messageFrom(value: unknown): ClientMessage {
     case kinds.transfer:
       fieldsOf(fields, 3, "transfer");
       return { kind: "transfer", id: count(fields[1], "id"), to: nullable(fields[2], "to", id) };
+    case kinds.finalize:
+      return { kind: "finalize", id: count(fields[1], "id") };
     default:
       throw new WireError("unknown_message", null, "has a message of a kind that this release doesn't know");
   }

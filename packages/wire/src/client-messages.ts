@@ -12,6 +12,7 @@ import type {
   SessionId,
   SessionView,
   Token,
+  VersionRange,
 } from "@holdfast/lock";
 import type { Refusal } from "./refusals.js";
 
@@ -54,7 +55,9 @@ export type ClientMessage =
       readonly lockDelayMs: number;
     }
   /** Hands leadership to `to`, or to the most up-to-date voter. */
-  | { readonly kind: "transfer"; readonly id: number; readonly to: string | null };
+  | { readonly kind: "transfer"; readonly id: number; readonly to: string | null }
+  /** Raises the cluster version to the highest that a node runs; refused (incompatible) while others can't follow. */
+  | { readonly kind: "finalize"; readonly id: number };
 
 export type Query =
   | { readonly kind: "inspect"; readonly name: string }
@@ -79,6 +82,10 @@ export interface NodeStatus {
   readonly version: string;
   readonly uptimeMs: number;
   readonly nodes: readonly NodeAddress[];
+  /** As far as this node has applied the log. */
+  readonly clusterVersion: number;
+  /** The cluster versions that it can run. */
+  readonly versions: VersionRange;
 }
 
 export type QueryResult =
@@ -127,6 +134,8 @@ export type ServerMessage =
   | { readonly kind: "answer"; readonly id: number; readonly result: QueryResult }
   | { readonly kind: "forced"; readonly id: number; readonly ended: number; readonly holders: number }
   | { readonly kind: "transferred"; readonly id: number; readonly leader: NodeAddress | null }
+  /** The answer to finalize: the cluster version now. */
+  | { readonly kind: "finalized"; readonly id: number; readonly version: number }
   /**
    * Not from the log: nothing was proposed, or its fate is unknown (`unknown_outcome`). One of the three numbers says
    * what was refused; all null: the frame.

@@ -13,7 +13,7 @@ import { anyText, badValue, count, exactFieldsOf, flag, integer, key, list, posi
 import type { Fields } from "./fields.js";
 import { limits } from "./limits.js";
 import { copyOf, pack, unpack } from "./msgpack.js";
-import { encodingProblem } from "./problems.js";
+import { encodingProblem, integerProblem } from "./problems.js";
 import { UnknownCommandError, WireError } from "./wire-error.js";
 import { modes } from "./words.js";
 
@@ -30,6 +30,7 @@ const kinds = {
   forceRelease: 10,
   endLockDelay: 11,
   endHold: 12,
+  setClusterVersion: 13,
 } as const satisfies Record<Command["kind"], number>;
 
 /** Kind, session, request, settled, seen. */
@@ -124,8 +125,11 @@ function leaderCommandFrom(kind: number, fields: Fields): Command {
         of: positive(fields[2], "of"),
         token: positive(fields[3], "token"),
       };
+    case kinds.setClusterVersion:
+      exactFieldsOf(fields, 2, "setClusterVersion");
+      return { kind: "setClusterVersion", version: positive(fields[1], "version") };
     default:
-      throw new UnknownCommandError(kind);
+      throw new UnknownCommandError(kind, requestIn(fields));
   }
 }
 
@@ -175,9 +179,19 @@ function commandFields(command: Command): unknown[] {
         positive(command.of, "of"),
         positive(command.token, "token"),
       ];
+    case "setClusterVersion":
+      return [kinds.setClusterVersion, positive(command.version, "version")];
     default:
       return assertNever(command, "command");
   }
+}
+
+/** Every command of a session has these two in the same places, in later releases too. */
+function requestIn(fields: Fields): UnknownCommandError["request"] {
+  const [, session, request] = fields;
+  const problem =
+    integerProblem(session, 1, Number.MAX_SAFE_INTEGER) ?? integerProblem(request, 1, Number.MAX_SAFE_INTEGER);
+  return problem === null ? { session: session as number, request: request as number } : null;
 }
 
 function requestFields(kind: number, request: SessionRequest): unknown[] {

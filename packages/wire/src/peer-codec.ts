@@ -23,6 +23,7 @@ import { limits } from "./limits.js";
 import { packBehind, unpack } from "./msgpack.js";
 import { raftMessageFields, raftMessageFrom } from "./raft-codec.js";
 import { readChecksum, writeChecksum } from "./checksum.js";
+import { firstVersions, versionFields, versionsFrom } from "./versions-codec.js";
 import { WireError } from "./wire-error.js";
 
 const kinds = { hello: 1, refused: 2, formed: 3, goodbye: 4, raft: 5 } as const satisfies Record<
@@ -38,6 +39,7 @@ const refusalCodes = wordsOf<PeerRefusalCode>({
   wrong_address: 5,
   incompatible: 6,
   unauthorized: 7,
+  wrong_version: 8,
 });
 
 const checksumBytes = 4;
@@ -128,6 +130,7 @@ function frameFields(frame: PeerFrame): unknown[] {
         count(frame.boot, "boot"),
         nullable(frame.term, "term", term),
         frame.last === null ? null : encodePosition(frame.last, "last"),
+        versionFields(frame.versions),
       ];
     case "refused":
       return [kinds.refused, refusalCodes.numberFor(frame.code, "code"), anyText(frame.problem, "problem")];
@@ -186,6 +189,7 @@ function helloFrom(fields: Fields): PeerHello {
     boot: count(fields[7], "boot"),
     term: nullable(fields[8], "term", term),
     last: nullable<Position>(fields[9], "last", decodePosition),
+    versions: fields.length > 10 ? versionsFrom(fields[10]) : firstVersions,
   };
 }
 

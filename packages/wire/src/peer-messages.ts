@@ -2,6 +2,7 @@
  * What nodes say to each other: hello and formation, then the core's messages. Each frame carries a crc32c; a bad one
  * closes the link.
  */
+import type { VersionRange } from "@holdfast/lock";
 import type { Configuration, Message, Position } from "@holdfast/raft";
 
 /** First in both directions on a peer link. */
@@ -22,6 +23,8 @@ export interface PeerHello {
    */
   readonly term: number | null;
   readonly last: Position | null;
+  /** The cluster versions that it can run; releases that don't say it run the first. */
+  readonly versions: VersionRange;
 }
 
 /** A closed union: why a link is refused. The refused node ends with that sentence if it is at fault. */
@@ -32,6 +35,8 @@ export type PeerRefusalCode =
   | "unknown_node"
   | "wrong_address"
   | "incompatible"
+  /** It can't run the version that the cluster has reached. */
+  | "wrong_version"
   | "unauthorized";
 
 export type PeerFrame =

@@ -38,6 +38,7 @@ const kinds = {
   forced: 11,
   transferred: 12,
   refused: 13,
+  finalized: 14,
 } as const satisfies Record<ServerMessage["kind"], number>;
 
 const refusalKinds = {
@@ -138,6 +139,8 @@ function messageFields(message: ServerMessage): unknown[] {
       return [kinds.forced, count(message.id, "id"), count(message.ended, "ended"), count(message.holders, "holders")];
     case "transferred":
       return [kinds.transferred, count(message.id, "id"), addressOrNull(message.leader)];
+    case "finalized":
+      return [kinds.finalized, count(message.id, "id"), positive(message.version, "version")];
     default:
       return assertNever(message, "server message");
   }
@@ -184,6 +187,8 @@ function messageFrom(value: unknown): ServerMessage {
     case kinds.transferred:
       fieldsOf(fields, 3, "transferred");
       return { kind: "transferred", id: count(fields[1], "id"), leader: nullable(fields[2], "leader", addressFrom) };
+    case kinds.finalized:
+      return { kind: "finalized", id: count(fields[1], "id"), version: positive(fields[2], "version") };
     default:
       return connectionMessageFrom(fields);
   }

@@ -4,6 +4,7 @@ import type { NodeAddress, NodeStatus, QueryResult } from "./client-messages.js"
 import { assertNever } from "./assert.js";
 import { anyText, badValue, count, fieldsOf, flag, list, mapList, nullable, positive } from "./fields.js";
 import { grantList, grantsFrom, holderFields, holdersFrom, outcomeFields, outcomeFrom } from "./outcome-codec.js";
+import { firstVersions, versionFields, versionsFrom } from "./versions-codec.js";
 import { modes } from "./words.js";
 
 const resultKinds = { lock: 1, locks: 2, sessions: 3, status: 4 } as const satisfies Record<
@@ -170,6 +171,7 @@ function statusFields(status: NodeStatus): unknown[] {
     anyText(status.version, "version"),
     count(status.uptimeMs, "uptimeMs"),
     status.nodes.map(addressFields),
+    [positive(status.clusterVersion, "clusterVersion"), ...versionFields(status.versions)],
   ];
 }
 
@@ -190,7 +192,13 @@ function statusFrom(value: unknown): NodeStatus {
     version: anyText(fields[11], "version"),
     uptimeMs: count(fields[12], "uptimeMs"),
     nodes: addressesFrom(fields[13]),
+    ...(fields.length > 14 ? statusVersionsFrom(fields[14]) : { clusterVersion: 1, versions: firstVersions }),
   };
+}
+
+function statusVersionsFrom(value: unknown): Pick<NodeStatus, "clusterVersion" | "versions"> {
+  const [clusterVersion, ...versions] = fieldsOf(value, 3, "versions");
+  return { clusterVersion: positive(clusterVersion, "clusterVersion"), versions: versionsFrom(versions) };
 }
 
 /** The fields behind the kind's number. */

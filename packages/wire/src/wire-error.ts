@@ -49,10 +49,13 @@ export class WireError extends Error {
  */
 export class UnknownCommandError extends WireError {
   readonly commandKind: number;
+  /** Whose it is, if it is a session's. */
+  readonly request: { readonly session: number; readonly request: number } | null;
 
-  constructor(commandKind: number) {
+  constructor(commandKind: number, request: UnknownCommandError["request"]) {
     super("unknown_command", "kind", `${commandKind} is no command that this release knows`);
     this.name = "UnknownCommandError";
     this.commandKind = commandKind;
+    this.request = request;
   }
 }

@@ -11,6 +11,7 @@ import type {
   ResumeView,
   SessionRequest,
   SessionView,
+  VersionRange,
   WaiterView,
 } from "@holdfast/lock";
 import fc from "fast-check";
@@ -63,6 +64,10 @@ export function nullable<T>(arbitrary: Arbitrary<T>): Arbitrary<T | null> {
 
 const numbers = fc.array(positive, { maxLength: 12 });
 
+export const versions: Arbitrary<VersionRange> = fc
+  .tuple(positive, positive)
+  .map(([a, b]) => ({ min: Math.min(a, b), max: Math.max(a, b) }));
+
 const request: Arbitrary<SessionRequest> = record({
   session: positive,
   request: positive,
@@ -113,6 +118,7 @@ export const command: Arbitrary<Command> = fc.oneof(
   record({ kind: fc.constant("forceRelease" as const), name, token: positive, principal: info, lockDelayMs: count }),
   record({ kind: fc.constant("endLockDelay" as const), name, index: positive }),
   record({ kind: fc.constant("endHold" as const), session: positive, of: positive, token: positive }),
+  record({ kind: fc.constant("setClusterVersion" as const), version: positive }),
 );
 
 const limit = fc.integer({ min: 1, max: 1_000 });
@@ -145,6 +151,7 @@ export const clientMessage: Arbitrary<ClientMessage> = fc.oneof(
     lockDelayMs: fc.nat(60_000),
   }),
   record({ kind: fc.constant("transfer" as const), id: count, to: nullable(id) }),
+  record({ kind: fc.constant("finalize" as const), id: count }),
 );
 
 const mode = fc.constantFrom<Mode>("exclusive", "shared", "slot");
@@ -226,6 +233,8 @@ const status: Arbitrary<NodeStatus> = record({
   version: id,
   uptimeMs: count,
   nodes: fc.array(address, { maxLength: 5 }),
+  clusterVersion: positive,
+  versions,
 });
 const result: Arbitrary<QueryResult> = fc.oneof(
   record({ kind: fc.constant("lock" as const), index: count, lock: nullable(lock) }),
@@ -277,6 +286,7 @@ export const serverMessage: Arbitrary<ServerMessage> = fc.oneof(
   record({ kind: fc.constant("answer" as const), id: count, result }),
   record({ kind: fc.constant("forced" as const), id: count, ended: count, holders: count }),
   record({ kind: fc.constant("transferred" as const), id: count, leader }),
+  record({ kind: fc.constant("finalized" as const), id: count, version: positive }),
   record({
     kind: fc.constant("refused" as const),
     session: nullable(positive),

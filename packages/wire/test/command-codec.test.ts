@@ -57,6 +57,7 @@ function decodable(command: Command): unknown[] {
     forceRelease: (c: Extract<Command, { kind: "forceRelease" }>) => [10, c.name, c.token, c.principal, c.lockDelayMs],
     endLockDelay: (c: Extract<Command, { kind: "endLockDelay" }>) => [11, c.name, c.index],
     endHold: (c: Extract<Command, { kind: "endHold" }>) => [12, c.session, c.of, c.token],
+    setClusterVersion: (c: Extract<Command, { kind: "setClusterVersion" }>) => [13, c.version],
   };
   return fields[command.kind](command as never);
 }
@@ -68,7 +69,7 @@ test("the fields stand in the order that is written down", () => {
 });
 
 test("a command of an unknown kind is an error of its own: a node stops on it", () => {
-  for (const kind of [0, 13, 200, 2 ** 40]) {
+  for (const kind of [0, 14, 200, 2 ** 40]) {
     assert.throws(
       () => decodeFields(kind, 1, 2),
       (error) => error instanceof UnknownCommandError && error.code === "unknown_command" && error.commandKind === kind,
@@ -137,6 +138,21 @@ test("a semaphore's acquire has one name and a place at least", () => {
   assert.equal(refusalOf(() => decodeFields(...fields)).field, "slots");
 });
 
+test("an unknown command of a session says whose it is, so that only that request is refused", () => {
+  const requestIn = (...fields: unknown[]): unknown => {
+    try {
+      return decodeFields(...fields);
+    } catch (error) {
+      assert.ok(error instanceof UnknownCommandError);
+      return error.request;
+    }
+  };
+  assert.deepEqual(requestIn(200, 7, 3, 1, []), { session: 7, request: 3 });
+  for (const fields of [[200], [200, 7], [200, "7", 3], [200, 7, [3]], [200, 0, 1], [200, 1, 1.5]]) {
+    assert.equal(requestIn(...fields), null, JSON.stringify(fields));
+  }
+});
+
 test("-0 and integers as 64-bit ones", () => {
   // release [.., afterMs]: as a double 0 and -0. msgpackr writes -0 as 0, other languages' clients may not.
   const withAfter = (hex: string): Uint8Array => new Uint8Array(Buffer.from(`97040102019001${hex}`, "hex"));
@@ -171,6 +187,7 @@ test("encoding refuses what decoding would", () => {
     [{ ...commands.suspectSessions, eighths: 0 }, "eighths"],
     [{ ...commands.expireSessions, ids: [0] }, "ids"],
     [{ ...commands.openSession, key: "short" }, "key"],
+    [{ ...commands.setClusterVersion, version: 0 }, "version"],
   ];
   for (const [command, field] of odd) assert.equal(refusalOf(() => encodeCommand(command as Command)).field, field);
 });

@@ -50,7 +50,9 @@ test("a message with a field less is refused", () => {
   }
   for (const frame of Object.values(peerFrames).flat()) {
     const fields = unpack(encodePeerFrame(frame), 4, 1_000);
-    assert.throws(() => decodePeerFrame(peerBytes(fields.slice(0, -1))), WireError);
+    // A hello of a release that knew nothing of versions ends before them.
+    const needed = frame.kind === "hello" ? fields.slice(0, -1) : fields;
+    assert.throws(() => decodePeerFrame(peerBytes(needed.slice(0, -1))), WireError);
   }
   for (const message of Object.values(raftMessages)) {
     const fields = unpack(encodePeerFrame({ kind: "raft", messages: [message] }), 4, 1_000)[1] as unknown[][];
@@ -58,14 +60,44 @@ test("a message with a field less is refused", () => {
   }
 });
 
+test("a hello or a status without versions is of a release that runs the first one", () => {
+  const first = { min: 1, max: 1 };
+  for (const hello of peerFrames.hello) {
+    const fields = unpack(encodePeerFrame(hello), 4, 1_000);
+    assert.deepEqual(decodePeerFrame(peerBytes(fields.slice(0, -1))), { ...hello, versions: first });
+  }
+  const answer = serverMessages.answer.find((each) => each.kind === "answer" && each.result.kind === "status");
+  assert.ok(answer?.kind === "answer" && answer.result.kind === "status");
+  const [kind, number, [result, status]] = unpack(encodeServerFrame([answer]), 0, 1_000)[0] as [
+    number,
+    number,
+    [number, unknown[]],
+  ];
+  assert.deepEqual(decodeServerFrame(pack([[kind, number, [result, status.slice(0, -1)]]])), [
+    {
+      ...answer,
+      result: { kind: "status", status: { ...answer.result.status, clusterVersion: 1, versions: first } },
+    },
+  ]);
+});
+
+test("a range of versions that can't be is refused", () => {
+  const [hello] = peerFrames.hello;
+  assert.ok(hello !== undefined);
+  const fields = unpack(encodePeerFrame(hello), 4, 1_000).slice(0, -1);
+  for (const versions of [[2, 1], [0, 1], [1], [1, "2"], 1, null]) {
+    assert.throws(() => decodePeerFrame(peerBytes([...fields, versions])), WireError, JSON.stringify(versions));
+  }
+});
+
 test("messages of unknown kinds are refused as such", () => {
-  for (const kind of [0, 8, 99, "hello", null, 1.5, [1]]) {
+  for (const kind of [0, 9, 99, "hello", null, 1.5, [1]]) {
     assert.equal(
       codeOf(() => decodeClientFrame(pack([[kind, 1, 2, 3]]))),
       "unknown_message",
     );
   }
-  for (const kind of [0, 14, "welcome", null]) {
+  for (const kind of [0, 15, "welcome", null]) {
     assert.equal(
       codeOf(() => decodeServerFrame(pack([[kind]]))),
       "unknown_message",

@@ -14,7 +14,7 @@ import type {
 import fc from "fast-check";
 import type { Arbitrary } from "fast-check";
 import type { PeerFrame, PeerRefusalCode } from "../src/index.js";
-import { chunkOfBytes, count, flag, id, info, nullable, record, text, uint32 } from "./arbitraries.js";
+import { chunkOfBytes, count, flag, id, info, nullable, record, text, uint32, versions } from "./arbitraries.js";
 
 const term = count as Arbitrary<Term>;
 const index = count as Arbitrary<Index>;
@@ -92,6 +92,7 @@ export const peerFrame: Arbitrary<PeerFrame> = fc.oneof(
     boot: count,
     term: nullable(term),
     last: nullable(position),
+    versions,
   }),
   record({
     kind: fc.constant("refused" as const),
@@ -103,6 +104,7 @@ export const peerFrame: Arbitrary<PeerFrame> = fc.oneof(
       "wrong_address",
       "incompatible",
       "unauthorized",
+      "wrong_version",
     ),
     problem: info,
   }),

@@ -33,6 +33,7 @@ export const commands: Record<Command["kind"], Command> = {
   forceRelease: { kind: "forceRelease", name: "doc:42", token: large, principal: "ada", lockDelayMs: 1_000 },
   endLockDelay: { kind: "endLockDelay", name: "doc:42", index: 123_456 },
   endHold: { kind: "endHold", session: 7, of: 8, token: 9 },
+  setClusterVersion: { kind: "setClusterVersion", version: 2 },
 };
 
 /** A semaphore's acquire, beside the one above. */
@@ -81,6 +82,7 @@ export const clientMessages: Record<ClientMessage["kind"], readonly ClientMessag
     { kind: "transfer", id: 4, to: "n2" },
     { kind: "transfer", id: 5, to: null },
   ],
+  finalize: [{ kind: "finalize", id: 6 }],
 };
 
 const holder = { session: 70_000, request: 3, token: large, slot: null, mode: "exclusive", info: "host-a" } as const;
@@ -196,6 +198,8 @@ export const results: Record<QueryResult["kind"], readonly QueryResult[]> = {
         version: "0.1.0",
         uptimeMs: 12_345,
         nodes: [leader],
+        clusterVersion: 2,
+        versions: { min: 1, max: 300 },
       },
     },
   ],
@@ -245,6 +249,7 @@ export const serverMessages: Record<ServerMessage["kind"], readonly ServerMessag
     { kind: "transferred", id: 4, leader },
     { kind: "transferred", id: 4, leader: null },
   ],
+  finalized: [{ kind: "finalized", id: 6, version: 2 }],
   refused: [
     ...refusedMessages,
     { kind: "refused", session: null, request: null, id: 7, key: null, refusal: { code: "overloaded" } },
@@ -319,6 +324,7 @@ export const peerFrames: Record<PeerFrame["kind"], readonly PeerFrame[]> = {
       boot: 5,
       term: termOf(4),
       last: positionOf(3, large),
+      versions: { min: 1, max: 2 },
     },
     {
       kind: "hello",
@@ -331,6 +337,7 @@ export const peerFrames: Record<PeerFrame["kind"], readonly PeerFrame[]> = {
       boot: 1,
       term: null,
       last: null,
+      versions: { min: 1, max: 1 },
     },
   ],
   refused: [
@@ -341,6 +348,7 @@ export const peerFrames: Record<PeerFrame["kind"], readonly PeerFrame[]> = {
     { kind: "refused", code: "wrong_address", problem: "e" },
     { kind: "refused", code: "incompatible", problem: "f" },
     { kind: "refused", code: "unauthorized", problem: "" },
+    { kind: "refused", code: "wrong_version", problem: "g" },
   ],
   formed: [{ kind: "formed", clusterId: "c-1", firstIndex: 1, configuration }],
   goodbye: [{ kind: "goodbye" }],
