@@ -9,6 +9,7 @@ import { holdersOf } from "./outcomes.js";
 import { Acquire, Session } from "./records.js";
 import type { Claim } from "./records.js";
 import { findRequest } from "./requests.js";
+import { endClosing, everyName } from "./restoring.js";
 import { applySessionCommand } from "./session-commands.js";
 import type { State } from "./state.js";
 import type { Command, SessionId } from "./types.js";
@@ -34,13 +35,14 @@ export function applyCommand(state: State, entry: Entry, command: Command): void
     case "forceRelease":
       return forceRelease(state, entry, command);
     case "endLockDelay":
+      if (command.name === everyName) return endClosing(state, entry, command.index);
       return endDelay(state, entry, command.name, command.index);
     case "endHold":
       return endHold(state, entry, command);
-    default:
-      return assertNever(command);
     case "setClusterVersion":
       return setClusterVersion(state, entry, command.version);
+    default:
+      return assertNever(command);
   }
 }
 
@@ -113,14 +115,14 @@ function forceRelease(state: State, entry: Entry, command: CommandOf<"forceRelea
   }
 }
 
-/** maxHold is over. Nothing happens unless exactly that hold is still there; its token is that of its first name. */
-function endHold(state: State, entry: Entry, command: CommandOf<"endHold">): void {
 /** It never falls: a late duplicate of a lower raise changes nothing. */
 function setClusterVersion(state: State, entry: Entry, version: number): void {
   state.clusterVersion = Math.max(state.clusterVersion, wholeNumber(version));
   entry.tell({ kind: "clusterVersion", version: state.clusterVersion });
 }
 
+/** maxHold is over. Nothing happens unless exactly that hold is still there; its token is that of its first name. */
+function endHold(state: State, entry: Entry, command: CommandOf<"endHold">): void {
   const session = state.sessionFor(command.session);
   if (session === null) return;
   const acquire = findRequest(session, command.of);

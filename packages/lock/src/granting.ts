@@ -28,7 +28,7 @@ export function leaveQueues(state: State, acquire: Acquire): void {
   state.noteWaitEnded(acquire);
 }
 
-/** Of an acquire that stands in no queue and has room at all its locks. */
+/** Of an acquire that stands in no queue and has room at all its locks, in a state that isn't closed. */
 export function grant(state: State, entry: Entry, acquire: Acquire): void {
   state.cow.saveRequest(acquire.session, acquire);
   acquire.isGranted = true;
@@ -52,7 +52,7 @@ export function grant(state: State, entry: Entry, acquire: Acquire): void {
 export function grantWaiters(state: State, entry: Entry): void {
   if (entry.touched === null) return;
   const heads = new AcquireHeap();
-  for (const lock of entry.touched) pushHead(heads, lock);
+  if (state.closedMs === 0) for (const lock of entry.touched) pushHead(heads, lock);
   for (let acquire = heads.pop(); acquire !== null; acquire = heads.pop()) {
     if (acquire.isGranted || firstObstacle(acquire) !== null) continue;
     leaveQueues(state, acquire);

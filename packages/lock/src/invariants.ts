@@ -34,6 +34,7 @@ export function checkInvariants(state: State): void {
   assert(totals.sessions === state.sessionCount && totals.locks === state.lockCount, "sessions and locks are counted");
   assert(totals.holds === state.holdCount && totals.waits === state.waiterCount, "holds and waiters are counted");
   assert(totals.claims === totals.listed, "locks and sessions name the same claims");
+  assert(state.closedMs === 0 || state.holdCount === 0, "nothing is held before a restored cluster opens");
   assert(totals.timed === 0, "every timed hold is known");
 }
 
@@ -61,7 +62,9 @@ function checkSession(state: State, session: Session): void {
       assert(state.lockFor(claim.lock.name) === claim.lock, "a claim's lock exists");
       assert((claim.block === null) === request.isGranted, "a claim waits or holds");
     }
-    assert(request.isGranted || firstObstacle(request) !== null, "no waiter is grantable and not granted");
+    const mayWait = state.closedMs > 0 || firstObstacle(request) !== null;
+    assert(request.isGranted || mayWait, "no waiter is grantable and not granted");
+    assert(session.id > state.restoredIndex, "no session outlives a restore");
   }
   assert(session.holds === holds && session.waits === waits, "a session's holds and waits are counted");
 }

@@ -15,6 +15,7 @@ import { tellBegunDelays } from "./delays.js";
 import { Entry } from "./entry.js";
 import { grantWaiters } from "./granting.js";
 import { checkInvariants } from "./invariants.js";
+import { restoreState } from "./restoring.js";
 import { SnapshotCursor } from "./snapshot-cursor.js";
 import { stateHash } from "./state-hash.js";
 import { State } from "./state.js";
@@ -77,7 +78,7 @@ export class LockMachine {
 
   /** Why a session has ended; null when it lives, never was, or ended long ago. */
   endReason(session: SessionId): LossReason | null {
-    return this.state.ended.find(session)?.reason ?? null;
+    return this.state.endReason(session);
   }
 
   /** Running lock-delays, for a new leader's timers. In no order that means anything. */
@@ -90,7 +91,6 @@ export class LockMachine {
     return timedHolds(this.state);
   }
 
-  get sessionCount(): number {
   get clusterVersion(): number {
     return this.state.clusterVersion;
   }
@@ -100,6 +100,7 @@ export class LockMachine {
     return this.state.lastIndex === 0;
   }
 
+  get sessionCount(): number {
     return this.state.sessionCount;
   }
 
@@ -131,6 +132,23 @@ export class LockMachine {
     assert(this.cursor === null || this.cursor.isClosed, "one snapshot is taken at a time");
     this.cursor = new SnapshotCursor(this.state);
     return this.cursor;
+  }
+
+  /**
+   * Ends everything in it, as of `index`: a cluster made out of a backup begins with that (restoring.ts). Nothing is granted until the
+   * leader has waited the longest TTL out. `index` must be above every index of the cluster that the backup was taken of.
+   */
+  restore(index: number): void {
+    assert(
+      Number.isSafeInteger(index) && index > this.state.lastIndex,
+      "a restored cluster continues above its backup",
+    );
+    restoreState(this.state, index);
+  }
+
+  /** Milliseconds for which a restored cluster grants nothing, from its first leader on; 0 when that is over, or was never so. */
+  get closedMs(): number {
+    return this.state.closedMs;
   }
 
   /** Throws at the first broken invariant. Walks everything: for tests and simulations. */

@@ -62,7 +62,7 @@ function answerForEnded(state: State, entry: Entry, command: SessionCommand): vo
   const ended = state.ended.find(command.session);
   const isRetryOfClose = command.kind === "closeSession" && ended !== null && ended.request === command.request;
   if (isRetryOfClose && ended.reason === "closed") answer(entry, command, { kind: "sessionClosed" });
-  else reject(entry, command, { kind: "sessionGone", reason: ended?.reason ?? null });
+  else reject(entry, command, { kind: "sessionGone", reason: state.endReason(command.session) });
 }
 
 function acquire(state: State, entry: Entry, session: Session, command: CommandOf<"acquire">): void {
@@ -74,7 +74,7 @@ function acquire(state: State, entry: Entry, session: Session, command: CommandO
   const slots = command.mode === "slot" ? Math.max(1, wholeNumber(command.slots)) : 0;
   const existing = names.map((name) => state.lockFor(name));
   const obstacle = existing.find((lock) => lock !== null && !isOpen(lock, command.mode)) ?? null;
-  const refusal = refusalOf(existing, slots, command, obstacle);
+  const refusal = refusalOf(state, existing, slots, command, obstacle);
   if (refusal !== null) {
     keepPast(state, session, command.request, refusal);
     answer(entry, command, refusal);
@@ -90,7 +90,7 @@ function acquire(state: State, entry: Entry, session: Session, command: CommandO
   };
   const request = new Acquire(session, command.request, terms, locks, state.cow.epoch);
   keep(state, session, request);
-  if (obstacle === null) {
+  if (obstacle === null && state.closedMs === 0) {
     grant(state, entry, request);
     return;
   }
@@ -105,6 +105,7 @@ function isOpen(lock: Lock, mode: Mode): boolean {
 
 /** Another kind or number of places is refused whether or not the request would wait. Who asks for no name gets nothing. */
 function refusalOf(
+  state: State,
   locks: readonly (Lock | null)[],
   slots: number,
   command: CommandOf<"acquire">,
@@ -113,7 +114,10 @@ function refusalOf(
   if (locks.length === 0) return { kind: "cancelled" };
   const other = locks.find((lock) => lock !== null && lock.slots !== slots) ?? null;
   if (other !== null) return { kind: "slotsDiffer", name: other.name, slots: other.slots };
-  if (obstacle === null || command.wait) return null;
+  if (command.wait) return null;
+  if (state.closedMs > 0)
+    return { kind: "lockDelayed", name: sortedNames(command.names)[0] ?? "", delayMs: state.closedMs };
+  if (obstacle === null) return null;
   const { name } = obstacle;
   const isHeld = obstacle.queue !== null || isClosedByHolders(obstacle, command.mode);
   if (isHeld) return { kind: "lockHeld", name, holder: firstHolderView(obstacle) };

@@ -4,7 +4,7 @@
  */
 import { assert } from "./assert.js";
 import { pieceBytesMax } from "./limits.js";
-import { endRecord, estimateBytes, headerRecord } from "./snapshot-records.js";
+import { endRecord, estimateBytes, headerRecord, restoredRecord } from "./snapshot-records.js";
 import type { SnapshotPiece, SnapshotRecord } from "./snapshot-records.js";
 import type { State } from "./state.js";
 
@@ -20,6 +20,7 @@ export class SnapshotCursor {
   constructor(state: State) {
     this.state = state;
     this.pending.push(headerRecord(state.lastIndex, state.ended.list(), state.clusterVersion));
+    if (state.restoredIndex > 0) this.pending.push(restoredRecord(state.restoredIndex, state.closedMs));
     state.cow.begin(this.pending);
     this.walk = this.steps();
   }

@@ -101,6 +101,14 @@ export class SnapshotLoader {
     this.stage = "records";
   }
 
+  private readRestored(reader: RecordReader): void {
+    const { state, counts } = this;
+    const isFirst = state.restoredIndex === 0 && counts.sessions === 0 && counts.delays === 0;
+    state.restoredIndex = reader.positive();
+    state.closedMs = reader.number();
+    if (!isFirst || state.restoredIndex > state.lastIndex) reader.fail("one restore, before all that came after it");
+  }
+
   private readSession(reader: RecordReader): void {
     const session = new Session(reader.positive(), reader.text(), reader.number(), reader.text(), 0);
     session.silence = reader.number();
@@ -110,7 +118,7 @@ export class SnapshotLoader {
     if (silence > eighthsMax) reader.fail("a silence of at most 8");
     if (!areRanges(seen, settled)) reader.fail("ranges that rise from `settled`");
     if (this.state.sessionFor(id) !== null || this.state.sessionWithKey(key) !== null) reader.fail("a session once");
-    if (this.state.ended.find(id) !== null) reader.fail("a session that has not ended");
+    if (this.state.endReason(id) !== null) reader.fail("a session that has not ended");
     this.state.addSession(session);
     this.counts.sessions += 1;
   }
@@ -132,6 +140,7 @@ export class SnapshotLoader {
       reader.fail("names that rise");
     }
     const grants = isGranted ? names.length : 0;
+    if (isGranted && this.state.closedMs > 0) reader.fail("no hold while nothing is granted");
     if (tokens.length !== grants || places.length !== grants) reader.fail("a token and a place for each name");
     const locks = names.map((name) => this.lockOf(reader, name, slots));
     const acquire = new Acquire(session, number, { index, mode, lockDelayMs, maxHoldMs, info }, locks, 0);

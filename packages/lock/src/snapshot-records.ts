@@ -16,7 +16,7 @@ export type SnapshotPiece = readonly SnapshotRecord[];
 /** Rises when an older loader couldn't read the records. */
 export const snapshotFormat = 1;
 
-export const recordKind = { header: 0, session: 1, acquire: 2, past: 3, delay: 4, end: 5 } as const;
+export const recordKind = { header: 0, session: 1, acquire: 2, past: 3, delay: 4, end: 5, restored: 6 } as const;
 
 /** The first cluster version is not written: a snapshot of it is the same as those of releases that knew of none. */
 export function headerRecord(
@@ -27,6 +27,11 @@ export function headerRecord(
   const endings = ended.map(({ id, reason, request }) => [id, reason, request]);
   const header = [recordKind.header, snapshotFormat, lastIndex, endings];
   return clusterVersion === firstVersion ? header : [...header, clusterVersion];
+}
+
+/** Right after the header, of a cluster that a restore began. */
+export function restoredRecord(restoredIndex: number, closedMs: number): SnapshotRecord {
+  return [recordKind.restored, restoredIndex, closedMs];
 }
 
 export function sessionRecord(session: Session): SnapshotRecord {

@@ -21,6 +21,7 @@ export function stateHash(state: State): string {
   locks.sort((a, b) => (a.name < b.name ? -1 : 1));
   for (const lock of locks) addLock(hasher, lock);
   hasher.add([state.sessionCount, state.lockCount, state.holdCount, state.waiterCount, state.clusterVersion]);
+  if (state.restoredIndex > 0) hasher.add([state.restoredIndex, state.closedMs]);
   return hasher.digest();
 }
 

@@ -9,7 +9,7 @@ import { hashText } from "./hash.js";
 import { endedSessionsMax } from "./limits.js";
 import { Lock } from "./records.js";
 import type { Acquire, Session } from "./records.js";
-import type { SessionId } from "./types.js";
+import type { LossReason, SessionId } from "./types.js";
 import { firstVersion } from "./versions.js";
 
 const shardCount = 256;
@@ -33,6 +33,10 @@ export class State {
   clusterVersion: number = firstVersion;
   /** Of the last applied command. */
   lastIndex = 0;
+  /** Where a restore began this cluster (restoring.ts): every session up to here has ended. 0 when none did. */
+  restoredIndex = 0;
+  /** Since that restore nothing is granted, for so long in all; 0 when it is over. */
+  closedMs = 0;
   sessionCount = 0;
   lockCount = 0;
   /** Granted acquires, not names. */
@@ -87,6 +91,22 @@ export class State {
     this.sessionShard(session.id)?.byId.delete(session.id);
     this.keyShard(session.key).byKey.delete(session.key);
     this.sessionCount -= 1;
+  }
+
+  /** Why a session has ended; null when it lives, never was, or ended long ago. */
+  endReason(id: SessionId): LossReason | null {
+    return this.ended.find(id)?.reason ?? (id <= this.restoredIndex ? "restored" : null);
+  }
+
+  /** Sessions, locks and delays are gone. What is set for the whole cluster stays, and why sessions ended before. */
+  endEverything(): void {
+    assert(!this.cow.isActive, "no snapshot of it is being taken");
+    for (const { byId, byKey, timed } of this.sessionShards) for (const table of [byId, byKey, timed]) table.clear();
+    for (const { byName, delayed } of this.lockShards) for (const table of [byName, delayed]) table.clear();
+    this.sessionCount = 0;
+    this.lockCount = 0;
+    this.holdCount = 0;
+    this.waiterCount = 0;
   }
 
   noteHold(acquire: Acquire): void {

@@ -12,6 +12,7 @@ import { wholeNumber } from "./numbers.js";
 import { grantsOf, holderView } from "./outcomes.js";
 import { Acquire, namesOf } from "./records.js";
 import type { Claim, Lock, Session } from "./records.js";
+import { everyName } from "./restoring.js";
 import type { State } from "./state.js";
 import type { HolderView, LockView, ResumeView, SessionId, SessionView, Token, WaiterView } from "./types.js";
 
@@ -38,7 +39,7 @@ export interface TimedHold {
 
 export function lockView(state: State, name: string, waitersMax: number): LockView | null {
   const lock = state.lockFor(name);
-  return lock === null ? null : viewOf(lock, holdersShownMax, waitersMax);
+  return lock === null ? null : viewOf(state, lock, holdersShownMax, waitersMax);
 }
 
 export function listLocks(state: State, prefix: string, after: string, limit: number): LockList {
@@ -56,7 +57,7 @@ export function listLocks(state: State, prefix: string, after: string, limit: nu
   let letters = 0;
   for (const lock of sorted) {
     if (locks.length === wanted || rows >= listRowsMax) break;
-    const view = viewOf(lock, listHoldersMax, listWaitersMax);
+    const view = viewOf(state, lock, listHoldersMax, listWaitersMax);
     letters += lettersIn(view);
     if (locks.length > 0 && letters > listLettersMax) break;
     rows += view.holders.length + view.waiters.length;
@@ -92,6 +93,7 @@ export function resumeView(state: State, id: SessionId, key: string): ResumeView
 }
 
 export function* runningDelays(state: State): Generator<RunningDelay> {
+  if (state.closedMs > 0) yield { name: everyName, index: state.restoredIndex, delayMs: state.closedMs };
   for (const { delayed } of state.lockShards) {
     for (const { name, delays } of delayed) {
       for (const { index, delayMs } of delays ?? []) yield { name, index, delayMs };
@@ -122,7 +124,7 @@ function lettersIn({ name, holders, waiters }: LockView): number {
   return letters;
 }
 
-function viewOf(lock: Lock, holdersMax: number, waitersMax: number): LockView {
+function viewOf(state: State, lock: Lock, holdersMax: number, waitersMax: number): LockView {
   const holders: HolderView[] = [];
   let claim = lock.firstHolder;
   for (; claim !== null && holders.length < holdersMax; claim = claim.next) holders.push(holderView(claim));
@@ -133,6 +135,8 @@ function viewOf(lock: Lock, holdersMax: number, waitersMax: number): LockView {
     const slots = places.length === 0 ? [null] : places;
     return slots.map((slot) => ({ index, delayMs, slot }));
   });
+  // Only waiters can be here then, and this is what they wait for.
+  if (state.closedMs > 0) delays.push({ index: state.restoredIndex, delayMs: state.closedMs, slot: null });
   return {
     name: lock.name,
     mode: lock.firstHolder?.acquire.mode ?? null,

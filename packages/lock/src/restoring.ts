@@ -1,0 +1,35 @@
+/**
+ * What a restored cluster begins with (docs/operations.md, "Restore"): the settings of the backup and nothing else. Every session, hold,
+ * wait and lock-delay is over, and nothing is granted until the longest TTL in the backup has passed at a leader: until then a holder of
+ * the old cluster may still believe in its lease.
+ *
+ * That closing is a lock-delay of all names at once. The leader counts it, a new leader anew, and an endLockDelay of the name that no lock
+ * can have ends it: so it needs no command of its own, and holds over restarts and changes of leader like any other delay.
+ */
+import type { Entry } from "./entry.js";
+import type { State } from "./state.js";
+
+/** No lock has the empty name: requests bear names of at least one byte (packages/wire/src/limits.ts). */
+export const everyName = "";
+
+/** `index`: the restored cluster's entries come after it; above every index that the old cluster can have reached. */
+export function restoreState(state: State, index: number): void {
+  let closedMs = state.closedMs;
+  for (const { byId } of state.sessionShards) {
+    for (const { ttlMs } of byId.values()) closedMs = Math.max(closedMs, ttlMs);
+  }
+  state.endEverything();
+  state.lastIndex = index;
+  state.restoredIndex = index;
+  state.closedMs = closedMs;
+}
+
+/** Ends exactly the closing that began with the restore at `index`. Whoever waits is examined: no waiter was granted meanwhile. */
+export function endClosing(state: State, entry: Entry, index: number): void {
+  if (state.closedMs === 0 || state.restoredIndex !== index) return;
+  state.closedMs = 0;
+  entry.tell({ kind: "lockDelayEnded", name: everyName, index });
+  for (const { byName } of state.lockShards) {
+    for (const lock of byName.values()) entry.touch(lock);
+  }
+}
