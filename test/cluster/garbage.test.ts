@@ -137,6 +137,7 @@ describe("1,000 random and 1,000 mutated frames to each port", { timeout: 120_00
         boot: 1,
         term: null,
         last: null,
+        versions: { min: 1, max: 1 },
       }),
       encodePeerFrame({ kind: "goodbye" }),
       encodePeerFrame({ kind: "raft", messages: [{ kind: "voteAnswer", term: 1_000 as never, granted: true }] }),

@@ -40,6 +40,7 @@ const commands: TableOf<LogCommand> = {
   forceRelease: { name: text, token: whole, lockDelayMs: whole },
   endLockDelay: { name: text, index: whole },
   endHold: { session: whole, of: whole, token: whole },
+  setClusterVersion: { version: whole },
 };
 
 const entries: TableOf<LogEntry> = { noop: {}, configuration: {}, command: { command: variants(commands) } };
@@ -76,6 +77,7 @@ const effects: TableOf<Effect> = {
   lockDelayBegan: { name: text, index: whole, delayMs: whole },
   lockDelayEnded: { name: text, index: whole },
   forced: { name: text, token: whole, ended: whole },
+  clusterVersion: { version: whole },
   changed: {},
 };
 

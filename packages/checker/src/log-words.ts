@@ -51,7 +51,8 @@ export type LogCommand =
   | { readonly kind: "renewSuspects"; readonly ids: readonly number[] }
   | { readonly kind: "forceRelease"; readonly name: string; readonly token: number; readonly lockDelayMs: number }
   | { readonly kind: "endLockDelay"; readonly name: string; readonly index: number }
-  | { readonly kind: "endHold"; readonly session: number; readonly of: number; readonly token: number };
+  | { readonly kind: "endHold"; readonly session: number; readonly of: number; readonly token: number }
+  | { readonly kind: "setClusterVersion"; readonly version: number };
 
 export type LogEntry =
   | { readonly kind: "noop" }
@@ -105,5 +106,6 @@ export type Effect =
   | { readonly kind: "lockDelayBegan"; readonly name: string; readonly index: number; readonly delayMs: number }
   | { readonly kind: "lockDelayEnded"; readonly name: string; readonly index: number }
   | { readonly kind: "forced"; readonly name: string; readonly token: number; readonly ended: number }
+  | { readonly kind: "clusterVersion"; readonly version: number }
   /** For watchers; follows from the others and is not judged. */
   | { readonly kind: "changed" };

@@ -65,6 +65,8 @@ export function subjectOf(effect: Effect): string | null {
       return `delay ${effect.name} ends`;
     case "forced":
       return `force ${effect.name}`;
+    case "clusterVersion":
+      return "cluster version";
     case "changed":
       return null;
     default:
@@ -94,6 +96,8 @@ export function effectText(effect: Effect): string {
       return `from ${effect.index}`;
     case "forced":
       return `token=${effect.token} ended=${effect.ended}`;
+    case "clusterVersion":
+      return `${effect.version}`;
     case "changed":
       return "";
     default:

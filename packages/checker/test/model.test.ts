@@ -208,6 +208,15 @@ function refused(session: number): Effect {
   return { kind: "expiryRefused", session };
 }
 
+test("the cluster version only rises", () => {
+  const raise = (version: number, said: number): Entry => [
+    { kind: "setClusterVersion", version },
+    [{ kind: "clusterVersion", version: said }],
+  ];
+  right(raise(1, 1), raise(3, 3), raise(2, 3));
+  wrong("replay", raise(3, 3), raise(2, 2));
+});
+
 test("only exactly the hold, and exactly the lock-delay, that an entry names is ended", () => {
   const first: Entry = [acquiring(1, ["a"], { maxHoldMs: 100 }), granted(1, 1, alone("a", 2)).map(withMaxHold)];
   const end = (others: object, ...effects: readonly Effect[]): Entry => {

@@ -67,6 +67,11 @@ export interface Holdfast {
   /** Hands leadership to node `to`, or to the most up-to-date one. Resolves with the leader then. */
   transfer(to?: string): Promise<NodeAddress | null>;
   /**
+   * Raises the cluster version to the highest that a node runs, for good: the release before can't run the cluster any more. Resolves
+   * with the version then, also when there was nothing to raise; rejects with incompatible while a node can't follow or can't be reached.
+   */
+  finalizeUpgrade(): Promise<number>;
+  /**
    * Takes no new acquires and ends the waiting ones, lets held locks end for up to drainMs, then loses what is left (reason
    * `closed`) and releases everything in one command. Never rejects but for a wrong drainMs; a second call awaits the first.
    */

@@ -171,6 +171,11 @@ export class LockClient implements Holdfast {
     return await this.queries.transfer(to ?? null);
   }
 
+  async finalizeUpgrade(): Promise<number> {
+    this.checkOpen();
+    return await this.queries.finalize();
+  }
+
   close(options: CloseOptions = {}): Promise<void> {
     try {
       checkOptionNames("close", options);
@@ -339,6 +344,7 @@ export class LockClient implements Holdfast {
         return;
       case "forced":
       case "transferred":
+      case "finalized":
         this.queries.onAnswer(message);
         return;
       case "refused":

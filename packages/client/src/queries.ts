@@ -1,4 +1,4 @@
-/** Questions and orders to the leader that belong to no session: reads, forced releases, transfers of leadership. */
+/** Questions and orders to the leader that belong to no session: reads, forced releases, transfers of leadership, ends of upgrades. */
 import type { Token } from "@holdfast/lock";
 import type { ClientMessage, NodeAddress, Query, QueryResult, Refusal, ServerMessage } from "@holdfast/wire";
 import { Backoff } from "./backoff.js";
@@ -16,9 +16,9 @@ export interface ForcedRelease {
   readonly holders: number;
 }
 
-export type QueryAnswer = Extract<ServerMessage, { readonly kind: "answer" | "forced" | "transferred" }>;
+export type QueryAnswer = Extract<ServerMessage, { readonly kind: "answer" | "forced" | "transferred" | "finalized" }>;
 
-type Question = Extract<ClientMessage, { readonly kind: "query" | "forceRelease" | "transfer" }>;
+type Question = Extract<ClientMessage, { readonly kind: "query" | "forceRelease" | "transfer" | "finalize" }>;
 
 interface Pending {
   /** Without its id: every sending has a fresh one, so that an answer to an earlier sending is never taken for this one's. */
@@ -75,12 +75,18 @@ export class Queries {
     throw new HoldfastError("incompatible", "the answer to transfer is of another kind");
   }
 
+  async finalize(): Promise<number> {
+    const answer = await this.send({ kind: "finalize", id: 0 });
+    if (answer.kind === "finalized") return answer.version;
+    throw new HoldfastError("incompatible", "the answer to finalize is of another kind");
+  }
+
   /** A leader is found: a read that the last one left unanswered is asked again. Whether an order took effect there is not known. */
   onLeader(leader: NodeAddress | null): void {
     const pending = [...this.pending];
     for (const one of pending) {
       const { question, id } = one;
-      if (id === null || question.kind === "query") this.sendNow(one);
+      if (id === null || isRepeatable(question)) this.sendNow(one);
       else if (question.kind === "transfer" && leader !== null && (question.to ?? leader.id) === leader.id) {
         this.end(one)?.resolve({ kind: "transferred", id, leader });
       } else {
@@ -144,7 +150,7 @@ export class Queries {
         this.parts.link.onNotLeader(refusal.leader);
         return;
       case "unknown_outcome":
-        if (one.question.kind !== "query") this.end(one)?.reject(errorFor(refusal));
+        if (!isRepeatable(one.question)) this.end(one)?.reject(errorFor(refusal));
         else this.retryLater(one);
         return;
       case "no_quorum":
@@ -176,6 +182,11 @@ export class Queries {
     this.parts.hold.end();
     return one;
   }
+}
+
+/** A version that was reached is reached whoever asks again; other orders may take effect twice. */
+function isRepeatable({ kind }: Question): boolean {
+  return kind === "query" || kind === "finalize";
 }
 
 function isOfKind<Kind extends QueryResult["kind"]>(

@@ -101,6 +101,19 @@ describe("questions", () => {
     assert.equal(lock.state, "held");
   });
 
+  test("finalizeUpgrade resolves with the cluster version, also when the leader that raised it could not say so", async () => {
+    const world = new World();
+    const holdfast = await world.connect();
+    world.cluster.dropAnswer = (message) => message.kind === "finalized";
+    const finalizing = holdfast.finalizeUpgrade();
+    await world.clock.advance(10);
+    world.cluster.dropAnswer = () => false;
+    world.cluster.kill("n1");
+    world.cluster.elect("n2");
+    assert.equal(await world.within(500, finalizing), 2);
+    assert.equal((await world.within(100, holdfast.status()))[1]?.status?.clusterVersion, 2);
+  });
+
   test("transfer resolves with the new leader, and no lock is in jeopardy", async () => {
     const world = new World();
     const holdfast = await world.connect();

@@ -46,11 +46,11 @@ export class VersionError extends Error {
 
 /** What a person has to do about it, as a sentence; null when a release with this range can go on from a state of this version. */
 export function versionProblem(version: number, range: VersionRange): string | null {
+  if (version >= range.min && version <= range.max) return null;
   const own = range.min === range.max ? `version ${range.max}` : `versions ${range.min} to ${range.max}`;
   const start = `the cluster is at version ${version}, and this release runs ${own}`;
   if (version > range.max) return `${start}: start the newer release again, the upgrade to it was finalized`;
-  if (version < range.min) return `${start}: upgrade by way of the releases between, and finalize each`;
-  return null;
+  return `${start}: upgrade by way of the releases between, and finalize each`;
 }
 
 /** Throws VersionError. */

@@ -1,6 +1,6 @@
 /** Applies committed entries to the lock machine, in log order, each once. Knows no clock. */
-import { LockMachine } from "@holdfast/lock";
-import type { Effect } from "@holdfast/lock";
+import { checkVersion, LockMachine } from "@holdfast/lock";
+import type { Effect, VersionRange } from "@holdfast/lock";
 import type { Entry, IncomingChunk, Index, LogBase } from "@holdfast/raft";
 import { decodeCommand } from "@holdfast/wire";
 import { SnapshotReceiver } from "./snapshot-keeper.js";
@@ -14,13 +14,16 @@ export interface ApplierEvents {
 export class Applier {
   private current: LockMachine;
   private applied: Index;
-  private readonly receiver: SnapshotReceiver = new SnapshotReceiver();
+  private readonly versions: VersionRange;
+  private readonly receiver: SnapshotReceiver;
   private readonly events: ApplierEvents;
 
-  /** `machine` is the state at `lastApplied`. */
-  constructor(machine: LockMachine, lastApplied: Index, events: ApplierEvents) {
+  /** `machine` is the state at `lastApplied`; `versions`: what this node can run. */
+  constructor(machine: LockMachine, lastApplied: Index, versions: VersionRange, events: ApplierEvents) {
     this.current = machine;
     this.applied = lastApplied;
+    this.versions = versions;
+    this.receiver = new SnapshotReceiver(versions);
     this.events = events;
   }
 
@@ -44,7 +47,10 @@ export class Applier {
     this.applied = base.position.index;
   }
 
-  /** Throws UnknownCommandError on a command of a newer version: the node stops, for skipping it would make it differ from the others. */
+  /**
+   * Throws UnknownCommandError on a command of a newer release, and VersionError when the log reaches a version that this one can't run:
+   * the node stops, for skipping an entry would make it differ from the others.
+   */
   apply(entries: readonly Entry[]): number {
     let bytes = 0;
     for (const entry of entries) {
@@ -54,7 +60,9 @@ export class Applier {
       this.applied = entry.index;
       bytes += entry.payload.length;
       if (entry.kind === "command") {
-        this.events.onEffects(entry.index, this.current.apply(entry.index, decodeCommand(entry.payload)));
+        const effects = this.current.apply(entry.index, decodeCommand(entry.payload));
+        checkVersion(this.current.clusterVersion, this.versions);
+        this.events.onEffects(entry.index, effects);
       } else if (entry.kind === "noop") {
         this.events.onNoop(entry);
       }

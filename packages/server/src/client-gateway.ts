@@ -94,6 +94,9 @@ export class ClientGateway implements ClientEvents {
       case "transfer":
         this.queries.onTransfer(connection, message.id, message.to);
         return;
+      case "finalize":
+        this.queries.onFinalize(connection, message.id);
+        return;
       default:
         assertNever(message);
     }
@@ -103,6 +106,7 @@ export class ClientGateway implements ClientEvents {
   onEffects(index: number, effects: readonly Effect[]): void {
     for (const effect of effects) {
       if (effect.kind === "forced") this.queries.onForced(effect);
+      else if (effect.kind === "clusterVersion") this.queries.onClusterVersion(effect.version);
       else this.sessions.onEffect(index, effect);
     }
   }

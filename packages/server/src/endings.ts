@@ -1,8 +1,10 @@
 /** Why a node ends, and with which exit code. */
+import { VersionError } from "@holdfast/lock";
 import { StorageError } from "@holdfast/storage";
 import { UnknownCommandError } from "@holdfast/wire";
 import type { ExitName } from "./exit-codes.js";
 import { ListenError } from "./listening.js";
+import { isNewerFormat } from "./stored-machine.js";
 
 /** `sentence`: for a person; null when there is nothing to say. */
 export interface Ending {
@@ -24,14 +26,25 @@ export function refusedByPeer(exit: ExitName, from: string, problem: string): En
 export function endingFor(error: unknown): Ending {
   if (error instanceof ListenError) return { exit: "portInUse", sentence: error.message, error };
   if (error instanceof StorageError) return { exit: exitFor(error), sentence: error.message, error };
-  if (error instanceof UnknownCommandError) {
-    return { exit: "newerFormat", sentence: `the log has a command of a newer version: ${error.message}`, error };
+  if (error instanceof VersionError)
+    return { exit: "wrongVersion", sentence: `${error.message}; see ${helpPage}`, error };
+  if (error instanceof UnknownCommandError || isNewerFormat(error)) {
+    const advice = `start the newer release again; see ${helpPage}`;
+    return {
+      exit: "newerFormat",
+      sentence: `a newer release wrote what this one can't read: ${messageOf(error)}: ${advice}`,
+      error,
+    };
   }
   return {
     exit: "internal",
-    sentence: `an unexpected error: ${error instanceof Error ? error.message : String(error)}`,
+    sentence: `an unexpected error: ${messageOf(error)}`,
     error,
   };
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }
 
 function exitFor(error: StorageError): ExitName {

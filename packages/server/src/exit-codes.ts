@@ -16,6 +16,7 @@ export type ExitName =
   | "wrongInstance"
   | "oldCopy"
   | "unknownNode"
+  | "wrongVersion"
   | "interrupted"
   | "terminated";
 
@@ -28,7 +29,7 @@ export interface ExitCode {
 
 /**
  * 64 to 78 follow sysexits.h where it has a fitting word. A supervisor may restart a node after 1, 69, 70, 73 and 74 (damage shows
- * itself again, and nothing is lost by looking twice); 2 and 77 to 82 need a person.
+ * itself again, and nothing is lost by looking twice); 2 and 77 to 83 need a person.
  */
 export const exitCodes: Readonly<Record<ExitName, ExitCode>> = {
   ok: { code: 0, name: "ok", sentence: "Done; a node was asked to stop and stopped in order." },
@@ -82,6 +83,11 @@ export const exitCodes: Readonly<Record<ExitName, ExitCode>> = {
     sentence: "The data directory is an old copy, or a second copy in use: this node has promised more than it holds.",
   },
   unknownNode: { code: 82, name: "unknownNode", sentence: "The cluster doesn't know this node's id." },
+  wrongVersion: {
+    code: 83,
+    name: "wrongVersion",
+    sentence: "The cluster has reached a version that this release can't run; its data is in order.",
+  },
   interrupted: { code: 130, name: "interrupted", sentence: "A second SIGINT ended the process at once." },
   terminated: { code: 143, name: "terminated", sentence: "A second SIGTERM ended the process at once." },
 };

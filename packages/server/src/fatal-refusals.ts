@@ -43,6 +43,8 @@ export class FatalRefusals {
         return this.end("oldCopy", refusal);
       case "unknown_node":
         return this.end("unknownNode", refusal);
+      case "wrong_version":
+        return this.end("wrongVersion", refusal);
       case "wrong_cluster":
         if (this.parts.clusterId() === null) return this.end("wrongCluster", refusal);
         return this.quarrel(refusal);

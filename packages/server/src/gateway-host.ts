@@ -22,9 +22,13 @@ export interface GatewayHost {
   readonly clusterId: string;
   readonly lastApplied: number;
   status(): NodeStatus;
-  /** `onRefused` runs in the same turn if the entry did not enter the log. */
-  proposePayload(payload: Uint8Array, reserved: boolean, onRefused: (refusal: Refusal) => void): void;
+  /** `payload`: the command's bytes as they came. `onRefused` runs in the same turn if the entry did not enter the log. */
+  proposeClients(command: Command, payload: Uint8Array, reserved: boolean, onRefused: (refusal: Refusal) => void): void;
   proposeForced(command: Command, onRefused: (refusal: Refusal) => void): void;
+  /** In this term or not at all. */
+  proposeOwn(command: Command, onRefused: (refusal: Refusal) => void): void;
+  /** The version to which the cluster can be raised now. */
+  raisableTo(): number | Refusal;
   gather(onReady: () => void, onFailed: () => void): void;
   /** False: no lease of that session is kept here. */
   keepalive(session: SessionId, number: number): boolean;

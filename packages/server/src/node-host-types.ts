@@ -1,5 +1,5 @@
 /** What a NodeHost is made of. */
-import type { LockMachine } from "@holdfast/lock";
+import type { LockMachine, VersionRange } from "@holdfast/lock";
 import type { EntryCodec, NodeId, Position, RaftOptions, Random, Restored, RoleName } from "@holdfast/raft";
 import type { Store } from "@holdfast/storage";
 import type { Effect } from "@holdfast/lock";
@@ -9,6 +9,8 @@ import type { SnapshotOptions } from "./snapshot-keeper.js";
 
 export interface NodeHostOptions {
   readonly clusterId: string;
+  /** The cluster versions that this node can run. */
+  readonly versions: VersionRange;
   readonly raft: RaftOptions;
   readonly gateway: GatewayOptions;
   readonly snapshots: SnapshotOptions;
@@ -27,6 +29,8 @@ export interface NodeHostParts {
   readonly links: PeerLinks & {
     /** What a peer has promised is durable: an older directory of it is refused at its next hello. */
     notePromise(peer: NodeId, promise: { readonly term: number; readonly last: Position }): void;
+    /** The peers with which links stand in both directions. */
+    met(): ReadonlyMap<NodeId, { readonly versions: VersionRange }>;
   };
   readonly logger: Logger;
   readonly metrics: HostMetrics;

@@ -23,6 +23,7 @@ import { AppendTimer } from "./append-timer.js";
 import { ClientGateway } from "./client-gateway.js";
 import type { GatewayHost } from "./gateway-host.js";
 import { LeaseKeeper } from "./lease-keeper.js";
+import { ClusterVersions } from "./cluster-versions.js";
 import type { NodeHostOptions, NodeHostParts, StopReason } from "./node-host-types.js";
 import { NodeReport } from "./node-report.js";
 import { Persister } from "./persister.js";
@@ -52,6 +53,7 @@ export class NodeHost implements PeerEvents {
   private readonly keeper: LeaseKeeper;
   private readonly snapshots: SnapshotKeeper;
   private readonly source: SnapshotSource;
+  private readonly versions: ClusterVersions;
   private readonly rounds: QuorumRounds = new QuorumRounds();
   private readonly reporter: NodeReport;
   private readonly appends: AppendTimer = new AppendTimer();
@@ -82,12 +84,12 @@ export class NodeHost implements PeerEvents {
     this.startedAtMs = this.nowMs;
     this.timer = new TurnTimer(parts.clock, () => this.schedule());
     this.raft = new Raft(options.raft, { random: parts.random, codec: parts.codec }, parts.restored);
-    this.applier = new Applier(parts.machine, parts.restored.base.position.index, {
+    this.applier = new Applier(parts.machine, parts.restored.base.position.index, options.versions, {
       onEffects: (index, effects) => this.onEffects(index, effects),
       onNoop: (entry) => this.onNoop(entry),
     });
     this.reporter = new NodeReport(
-      { clusterId: options.clusterId, version: options.gateway.version },
+      { clusterId: options.clusterId, version: options.gateway.version, versions: options.versions },
       this.raft,
       this.applier,
     );
@@ -108,7 +110,7 @@ export class NodeHost implements PeerEvents {
       onSynced: (seconds) => parts.metrics.observeFsync(seconds),
     });
     this.keeper = new LeaseKeeper({
-      propose: (command, onRefused) => this.propose(encodeCommand(command), true, this.raft.term, onRefused),
+      propose: (command, onRefused) => this.proposeOwn(command, onRefused),
       gather: (onReady, onFailed) => this.rounds.gather(onReady, onFailed),
       acknowledge: (session, number) => this.gateway.acknowledge(session, number),
     });
@@ -117,6 +119,15 @@ export class NodeHost implements PeerEvents {
     this.gateway = new ClientGateway(options.gateway, this.gatewayHost(), parts.logger);
   }
 
+    this.versions = new ClusterVersions({
+      self: options.raft.id,
+      range: options.versions,
+      configuration: () => this.raft.configuration,
+      met: () => parts.links.met(),
+      machine: () => this.applier.machine,
+      propose: (command, onRefused) => this.proposeOwn(command, onRefused),
+      logger: parts.logger,
+    });
   start(): void {
     this.schedule();
   }
@@ -153,6 +164,11 @@ export class NodeHost implements PeerEvents {
 
   /** A hash of the lock machine: equal on all nodes at equal lastApplied. Costs a walk over all of it. */
   stateHash(): string {
+  /** As far as this node has applied the log. */
+  get clusterVersion(): number {
+    return this.applier.machine.clusterVersion;
+  }
+
     return String(this.applier.machine.stateHash());
   }
 
@@ -248,6 +264,7 @@ export class NodeHost implements PeerEvents {
 
   private handleEvent(event: NodeEvent): void {
     const { nowMs, raft } = this;
+    if (this.isServing) this.versions.maybeBegin();
     switch (event.kind) {
       case "peer":
         for (const message of event.messages) {
@@ -342,6 +359,7 @@ export class NodeHost implements PeerEvents {
   /** The armed timer is late by more than half an election timeout: the loop was stuck, and nobody could be heard. */
   private noteStall(): void {
     const lateMs = this.timer.lateMs(this.nowMs);
+    this.versions.noteApplied();
     if (lateMs <= this.options.raft.electionTimeoutMsMin / 2) return;
     this.timer.restart(this.nowMs);
     this.keeper.noteStall(lateMs);
@@ -387,6 +405,22 @@ export class NodeHost implements PeerEvents {
     this.parts.logger.info({ role, term, leader, index: this.raft.lastIndex, reason }, `${role} in term ${term}`);
     this.parts.metrics.noteRole(role);
     const lostLeadership = this.wasLeader && role !== "leader";
+  private proposeOwn(command: Command, onRefused: (refusal: Refusal) => void): void {
+    this.proposeCommand(command, encodeCommand(command), true, this.raft.term, onRefused);
+  }
+
+  private proposeCommand(
+    command: Command,
+    payload: Uint8Array,
+    reserved: boolean,
+    decidedInTerm: Proposal["decidedInTerm"],
+    onRefused: (refusal: Refusal) => void,
+  ): void {
+    const refusal = this.versions.gate(command.kind);
+    if (refusal === null) this.propose(payload, reserved, decidedInTerm, onRefused);
+    else onRefused(refusal);
+  }
+
     if (lostLeadership) {
       this.isServing = false;
       this.keeper.stop();
@@ -410,6 +444,7 @@ export class NodeHost implements PeerEvents {
   }
 
   // Snapshots.
+      this.versions.onLeadershipLost();
 
   private advanceSnapshot(): void {
     if (this.snapshots.isDue) this.snapshots.begin(this.applier.machine, this.raft.baseAt(this.applier.lastApplied));
@@ -465,8 +500,12 @@ export class NodeHost implements PeerEvents {
       },
       clusterId: host.options.clusterId,
       status: () => host.status(),
-      proposePayload: (payload, reserved, onRefused) => host.propose(payload, reserved, null, onRefused),
-      proposeForced: (command: Command, onRefused) => host.propose(encodeCommand(command), true, null, onRefused),
+      proposeClients: (command, payload, reserved, onRefused) =>
+        host.proposeCommand(command, payload, reserved, null, onRefused),
+      proposeForced: (command, onRefused) =>
+        host.proposeCommand(command, encodeCommand(command), true, null, onRefused),
+      proposeOwn: (command, onRefused) => host.proposeOwn(command, onRefused),
+      raisableTo: () => host.versions.target(),
       gather: (onReady, onFailed) => host.rounds.gather(onReady, onFailed),
       keepalive: (session, number) => host.keeper.onKeepalive(session, number, host.nowMs),
       transfer: (to, onEnded) => host.beginTransfer(to, 2 * host.options.raft.electionTimeoutMsMin, onEnded),

@@ -1,4 +1,5 @@
 /** From the configuration file to the options of the parts. */
+import { versionRange } from "@holdfast/lock";
 import type { Config } from "./config.js";
 import type { NodeHostOptions } from "./node-host-types.js";
 
@@ -17,6 +18,7 @@ export function nodeHostOptionsFor(
   const { timing, limits } = config;
   return {
     clusterId,
+    versions: versionRange,
     raft: {
       id: nodeId,
       electionTimeoutMsMin: timing.electionTimeoutMs,

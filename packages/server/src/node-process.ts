@@ -1,5 +1,6 @@
 /** The parts of a running node, from the data directory to the sockets. */
 import { isIP } from "node:net";
+import { firstVersion, versionRange } from "@holdfast/lock";
 import type { NodeId } from "@holdfast/raft";
 import { StorageError } from "@holdfast/storage";
 import type { DataDirectory } from "@holdfast/storage";
@@ -218,7 +219,7 @@ export class NodeProcess {
     const { config, nodeId } = this.options;
     const { instance, boot } = directory.identity;
     const options = {
-      self: { id: nodeId, instance, boot, listen: own.listen.peer },
+      self: { id: nodeId, instance, boot, listen: own.listen.peer, versions: versionRange },
       cluster: config.cluster,
       peers: config.nodes.filter((node) => node.id !== nodeId).map((node) => ({ id: node.id, address: node.peer })),
       secret: null,
@@ -229,7 +230,14 @@ export class NodeProcess {
     const { clock, random, transport } = world;
     return createPeerLinks(
       options,
-      { clock, random, logger, transport, drawName: () => world.drawName() },
+      {
+        clock,
+        random,
+        logger,
+        transport,
+        drawName: () => world.drawName(),
+        clusterVersion: () => this.host?.clusterVersion ?? firstVersion,
+      },
       {
         onMessages: (from, messages) => this.host?.onMessages(from, messages),
         onPeerGone: (peer) => this.host?.onPeerGone(peer),

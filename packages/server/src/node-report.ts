@@ -1,5 +1,5 @@
 /** What a node says of itself: status, health, figures. Reads only. */
-import type { Mode } from "@holdfast/lock";
+import type { Mode, VersionRange } from "@holdfast/lock";
 import type { Raft } from "@holdfast/raft";
 import type { NodeAddress, NodeStatus } from "@holdfast/wire";
 import type { Applier } from "./applier.js";
@@ -11,6 +11,8 @@ const backlogMax = 10_000;
 export interface NodeFacts {
   readonly clusterId: string;
   readonly version: string;
+  /** The cluster versions that this node can run. */
+  readonly versions: VersionRange;
 }
 
 export class NodeReport {
@@ -53,6 +55,8 @@ export class NodeReport {
       version: facts.version,
       uptimeMs: Math.round(uptimeMs),
       nodes: this.nodes(),
+      clusterVersion: machine.clusterVersion,
+      versions: facts.versions,
     };
   }
 

@@ -20,6 +20,8 @@ export interface HelloJudge {
   readonly fileIds: ReadonlySet<NodeId>;
   readonly formed: FormedFacts | null;
   readonly memory: PeerMemory;
+  /** As far as this node has applied the log. */
+  readonly clusterVersion: number;
 }
 
 export interface HelloRefusal {
@@ -60,7 +62,7 @@ export function judgeHello(
       problem: `${self} belongs to cluster id ${formed.clusterId}, not ${hello.clusterId}`,
     };
   }
-  return memberRefusal(judge, formed, hello) ?? memoryRefusal(judge, hello, process);
+  return memberRefusal(judge, formed, hello) ?? memoryRefusal(judge, hello, process) ?? versionRefusal(judge, hello);
 }
 
 function memberRefusal(judge: HelloJudge, formed: FormedFacts, hello: PeerHello): HelloRefusal | null {
@@ -83,4 +85,13 @@ function memoryRefusal(judge: HelloJudge, hello: PeerHello, process: string): He
   return problem === null
     ? null
     : { code: "old_copy", problem: `${hello.from}'s data directory is an old copy: ${problem}` };
+}
+
+/** Only one that is too old: a newer release that has skipped some knows by itself, from its own log, that it can't go on. */
+function versionRefusal({ clusterVersion }: HelloJudge, { from, versions }: PeerHello): HelloRefusal | null {
+  if (versions.max >= clusterVersion) return null;
+  return {
+    code: "wrong_version",
+    problem: `the cluster is at version ${clusterVersion}, and ${from} runs version ${versions.max} at most: start the newer release again, the upgrade to it was finalized`,
+  };
 }

@@ -2,6 +2,7 @@
  * The links to the other nodes. Each node dials each other node twice (see peer-lanes.ts) and sends only on what it
  * has dialled, so the death of a process is seen on both ends at once, and two sockets never compete for one direction.
  */
+import type { VersionRange } from "@holdfast/lock";
 import type { Message, NodeId, Position, Random } from "@holdfast/raft";
 import { limits } from "@holdfast/wire";
 import type { PeerHello } from "@holdfast/wire";
@@ -25,6 +26,7 @@ export interface PeerLinksOptions {
     readonly instance: string;
     readonly boot: number;
     readonly listen: Address;
+    readonly versions: VersionRange;
   };
   /** The cluster's name in the configuration file. */
   readonly cluster: string;
@@ -58,12 +60,15 @@ export interface PeerLinksParts {
   readonly transport: PeerTransport;
   /** A fresh random name, for this process. */
   drawName(): string;
+  /** As far as this node has applied the log. */
+  clusterVersion(): number;
 }
 
 /** A peer with which links stand in both directions. */
 export interface MetPeer {
   readonly instance: string;
   readonly clusterId: string | null;
+  readonly versions: VersionRange;
 }
 
 export interface ServerPeerLinks extends PeerLinks {
@@ -149,7 +154,8 @@ class DirectedPeerLinks implements ServerPeerLinks, PeerOwner {
       if (dialled === null || caller === null) continue;
       // A restart in between: wait until both links speak of the same process.
       if (dialled.instance !== caller.instance || dialled.clusterId !== caller.clusterId) continue;
-      met.set(peer.id, { instance: dialled.instance, clusterId: dialled.clusterId });
+      const versions = commonRange(dialled.versions, caller.versions);
+      met.set(peer.id, { instance: dialled.instance, clusterId: dialled.clusterId, versions });
     }
     return met;
   }
@@ -214,13 +220,15 @@ class DirectedPeerLinks implements ServerPeerLinks, PeerOwner {
       boot: self.boot,
       term: this.durable?.term ?? null,
       last: this.durable?.last ?? null,
+      versions: self.versions,
     };
   }
 
   judge(hello: PeerHello, process: string, expected: NodeId | null): HelloRefusal | null {
     const { options, fileIds, formed, memory } = this;
+    const clusterVersion = this.parts.clusterVersion();
     const refusal = judgeHello(
-      { self: options.self.id, cluster: options.cluster, fileIds, formed, memory },
+      { self: options.self.id, cluster: options.cluster, fileIds, formed, memory, clusterVersion },
       hello,
       process,
       expected,
@@ -295,4 +303,9 @@ class DirectedPeerLinks implements ServerPeerLinks, PeerOwner {
     this.told.set(peer, text);
     this.parts.logger.error(facts, text);
   }
+}
+
+/** Of one process or of two, one after the other: what both can run, or nothing that the later one can't. */
+function commonRange(a: VersionRange, b: VersionRange): VersionRange {
+  return { min: Math.max(a.min, b.min), max: Math.min(a.max, b.max) };
 }

@@ -1,7 +1,7 @@
-/** Reads, forced releases and transfers: whatever is asked with a number of the client's own. */
+/** Reads, forced releases, transfers and upgrades: whatever is asked with a number of the client's own. */
 import type { Effect } from "@holdfast/lock";
 import { limits } from "@holdfast/wire";
-import type { ClientMessage, Query, QueryResult } from "@holdfast/wire";
+import type { ClientMessage, Query, QueryResult, Refusal } from "@holdfast/wire";
 import type { GatewayHost } from "./gateway-host.js";
 import type { ClientConnection, Logger } from "./ports.js";
 import { notLeader, refuseQuery } from "./refusing.js";
@@ -14,10 +14,17 @@ interface PendingForce {
   readonly principal: string;
 }
 
+interface PendingRaise {
+  readonly connection: ClientConnection;
+  readonly id: number;
+  readonly version: number;
+}
+
 export class QueryRequests {
   /** How many of each connection wait for their answers. */
   private readonly open = new Map<ClientConnection, number>();
   private readonly forces: PendingForce[] = [];
+  private readonly raises: PendingRaise[] = [];
   private readonly host: GatewayHost;
   private readonly logger: Logger;
 
@@ -32,7 +39,7 @@ export class QueryRequests {
 
   /** What was proposed may still be committed by the next leader. */
   onLeadershipLost(): void {
-    for (const { connection, id } of this.forces.splice(0)) {
+    for (const { connection, id } of [...this.forces.splice(0), ...this.raises.splice(0)]) {
       this.endQuery(connection);
       refuseQuery(connection, id, { code: "unknown_outcome" });
     }
@@ -127,6 +134,44 @@ export class QueryRequests {
       this.endQuery(connection);
       connection.send({ kind: "transferred", id, leader });
     });
+  }
+
+  /** Who asks twice, or when all is done, learns the same: the version that the cluster has. */
+  onFinalize(connection: ClientConnection, id: number): void {
+    if (!this.admitsQuery(connection, id)) return;
+    this.host.gather(
+      () => this.raise(connection, id),
+      () => {
+        this.endQuery(connection);
+        refuseQuery(connection, id, notLeader(this.host));
+      },
+    );
+  }
+
+  private raise(connection: ClientConnection, id: number): void {
+    const version = this.host.raisableTo();
+    const refuse = (refusal: Refusal): void => {
+      this.endQuery(connection);
+      refuseQuery(connection, id, refusal);
+    };
+    if (typeof version !== "number") return refuse(version);
+    const pending: PendingRaise = { connection, id, version };
+    this.raises.push(pending);
+    if (version <= this.host.machine.clusterVersion) return this.onClusterVersion(version);
+    this.logger.warn({ version, remote: connection.remote }, `asked to raise the cluster to version ${version}`);
+    this.host.proposeOwn({ kind: "setClusterVersion", version }, (refusal) => {
+      this.raises.splice(this.raises.indexOf(pending), 1);
+      refuse(refusal);
+    });
+  }
+
+  /** The cluster has reached it. */
+  onClusterVersion(version: number): void {
+    for (const pending of this.raises.filter((each) => each.version <= version)) {
+      this.raises.splice(this.raises.indexOf(pending), 1);
+      this.endQuery(pending.connection);
+      pending.connection.send({ kind: "finalized", id: pending.id, version });
+    }
   }
 
   /** The answer to a forced release. */

@@ -3,7 +3,7 @@
  * from `resume`; a new leader would miss nothing that is kept here.
  */
 import type { Command, Effect, SessionId } from "@holdfast/lock";
-import { checkClientCommand, decodeCommand, limits, WireError } from "@holdfast/wire";
+import { checkClientCommand, decodeCommand, limits, UnknownCommandError, WireError } from "@holdfast/wire";
 import type { Refusal } from "@holdfast/wire";
 import type { GatewayHost, GatewayOptions } from "./gateway-host.js";
 import type { ClientConnection } from "./ports.js";
@@ -54,12 +54,16 @@ export class SessionRequests {
       command = decodeCommand(payload);
     } catch (error) {
       if (!(error instanceof WireError)) throw error;
+      if (error instanceof UnknownCommandError && error.request !== null) {
+        this.onUnknownCommand(connection, error.commandKind, error.request);
+        return;
+      }
       refuseFrame(connection, { code: "invalid_argument", argument: "command", problem: error.code });
       return;
     }
     const invalid = checkClientCommand(command) ?? this.checkTtl(command);
     if (command.kind === "openSession") {
-      this.onOpenSession(connection, command.key, payload, invalid);
+      this.onOpenSession(connection, command, payload, invalid);
       return;
     }
     if (!isSessionCommand(command)) {
@@ -70,6 +74,19 @@ export class SessionRequests {
     else this.onSessionCommand(connection, command, payload);
   }
 
+  /** A newer client's: the rest of what it does here goes on. The leader may be newer than this node too. */
+  private onUnknownCommand(
+    connection: ClientConnection,
+    kind: number,
+    request: { readonly session: SessionId; readonly request: number },
+  ): void {
+    const { nodeId } = this.options;
+    const { clusterVersion } = this.host.machine;
+    const problem = `${nodeId} leads, and its release doesn't know commands of kind ${kind}; the cluster is at version ${clusterVersion}`;
+    const refusal: Refusal = this.host.isLeader ? { code: "incompatible", problem } : notLeader(this.host);
+    refuseCommand(connection, request, refusal);
+  }
+
   private checkTtl(command: Command): Refusal | null {
     if (command.kind !== "openSession") return null;
     const { ttlMsMin, ttlMsMax } = this.options;
@@ -78,14 +95,20 @@ export class SessionRequests {
     return { code: "invalid_argument", argument: "ttlMs", problem };
   }
 
-  private onOpenSession(connection: ClientConnection, key: string, payload: Uint8Array, invalid: Refusal | null): void {
+  private onOpenSession(
+    connection: ClientConnection,
+    command: Extract<Command, { readonly kind: "openSession" }>,
+    payload: Uint8Array,
+    invalid: Refusal | null,
+  ): void {
+    const { key } = command;
     if (invalid !== null) refuseOpening(connection, key, invalid);
     else if (!this.host.isLeader) refuseOpening(connection, key, notLeader(this.host));
     else if (!this.openings.has(key) && this.isFullFor(connection)) {
       refuseOpening(connection, key, { code: "overloaded" });
     } else {
       const opening = this.openings.propose(key, connection);
-      this.host.proposePayload(payload, false, (refusal) => {
+      this.host.proposeClients(command, payload, false, (refusal) => {
         this.openings.refuse(key, opening);
         refuseOpening(connection, key, refusal);
       });
@@ -125,7 +148,7 @@ export class SessionRequests {
   private propose(connection: ClientConnection, command: SessionCommand, payload: Uint8Array): void {
     // Whatever gives something back must get through when acquires no longer do.
     const reserved = command.kind === "release" || command.kind === "cancel" || command.kind === "closeSession";
-    this.host.proposePayload(payload, reserved, (refusal) => refuseCommand(connection, command, refusal));
+    this.host.proposeClients(command, payload, reserved, (refusal) => refuseCommand(connection, command, refusal));
   }
 
   onResume(connection: ClientConnection, session: SessionId, key: string): void {

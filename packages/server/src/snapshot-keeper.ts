@@ -3,7 +3,7 @@
  * log is durable up to its index: otherwise a crash would leave a state that the log can't explain.
  */
 import { SnapshotLoader } from "@holdfast/lock";
-import type { LockMachine, SnapshotCursor, SnapshotPiece } from "@holdfast/lock";
+import type { LockMachine, SnapshotCursor, SnapshotPiece, VersionRange } from "@holdfast/lock";
 import type { IncomingChunk, Index, LogBase } from "@holdfast/raft";
 import { decodeSnapshotPiece, encodeSnapshotPiece } from "@holdfast/wire";
 
@@ -102,6 +102,11 @@ export class SnapshotReceiver {
   private expected = 0;
   private loader: SnapshotLoader | null = null;
   private machine: LockMachine | null = null;
+  private readonly versions: VersionRange;
+
+  constructor(versions: VersionRange) {
+    this.versions = versions;
+  }
 
   /**
    * Chunks come in order; one that came before is passed over, chunk 0 begins anew. Throws on what can't be loaded, and with the last one
@@ -111,7 +116,7 @@ export class SnapshotReceiver {
     if (chunk.chunk === 0) {
       this.base = chunk.base;
       this.expected = 0;
-      this.loader = new SnapshotLoader();
+      this.loader = new SnapshotLoader(this.versions);
       this.machine = null;
     }
     if (this.loader === null || this.base === null || !isSameBase(this.base, chunk.base)) return;

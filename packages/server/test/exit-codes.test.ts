@@ -1,7 +1,8 @@
 import { strict as assert } from "node:assert";
 import { describe, test } from "node:test";
+import { NewerSnapshotError, VersionError } from "@holdfast/lock";
 import { StorageError } from "@holdfast/storage";
-import { UnknownCommandError } from "@holdfast/wire";
+import { UnknownCommandError, WireError } from "@holdfast/wire";
 import { endingFor, oldCopyReason } from "../src/endings.js";
 import { exitCodes } from "../src/exit-codes.js";
 import { FatalRefusals } from "../src/fatal-refusals.js";
@@ -37,7 +38,10 @@ describe("exit codes", () => {
       [new StorageError("locked", "x"), "directoryInUse"],
       [new StorageError("other_node", "x"), "otherNode"],
       [new StorageError("newer_format", "x"), "newerFormat"],
-      [new UnknownCommandError(99), "newerFormat"],
+      [new UnknownCommandError(99, null), "newerFormat"],
+      [new WireError("newer_format", null, "has format 2"), "newerFormat"],
+      [new NewerSnapshotError("the snapshot has format 2"), "newerFormat"],
+      [new VersionError(2, "the cluster is at version 2"), "wrongVersion"],
       [
         new ListenError(
           { host: "127.0.0.1", port: 7201 },
@@ -81,6 +85,7 @@ describe("refusals by peers", () => {
       ["wrong_instance", "wrongInstance"],
       ["old_copy", "oldCopy"],
       ["unknown_node", "unknownNode"],
+      ["wrong_version", "wrongVersion"],
     ] as const) {
       const formed = judge("c");
       formed.refusals.onRefused(refusal(code), true);
@@ -104,7 +109,11 @@ describe("refusals by peers", () => {
     stray.refusals.onRefused(refusal("wrong_cluster", "n3"), true);
     stray.pass();
     assert.deepEqual(stray.exits(), ["wrongCluster"]);
-    const member = judge("c", { n3: { instance: "i", clusterId: "c" }, n4: { instance: "j", clusterId: null } });
+    const versions = { min: 1, max: 1 };
+    const member = judge("c", {
+      n3: { instance: "i", clusterId: "c", versions },
+      n4: { instance: "j", clusterId: null, versions },
+    });
     member.refusals.onRefused(refusal("wrong_cluster", "n1"), true);
     member.pass();
     member.refusals.onRefused(refusal("wrong_cluster", "n1"), true);

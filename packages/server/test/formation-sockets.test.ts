@@ -30,7 +30,13 @@ class SocketNode {
     const parts = realLinkParts(memoryLogger());
     this.links = createPeerLinks(
       {
-        self: { id, instance: disk.instance, boot: disk.boot, listen: { host: "127.0.0.1", port: ports[id] } },
+        self: {
+          id,
+          instance: disk.instance,
+          boot: disk.boot,
+          listen: { host: "127.0.0.1", port: ports[id] },
+          versions: { min: 1, max: 1 },
+        },
         cluster: "test",
         peers: ids.filter((each) => each !== id).map((each) => ({ id: each, address: `127.0.0.1:${ports[each]}` })),
         secret: null,

@@ -9,6 +9,8 @@ import type { CrashPoint, Disk, Id } from "./formation-harness.js";
 import { memoryLogger, sleep, until } from "./helpers.js";
 
 /** A node whose links a test moves by hand. */
+const versions = { min: 1, max: 1 };
+
 class MemoryNode {
   readonly id: Id;
   readonly disk: Disk;
@@ -76,7 +78,7 @@ class MemoryNetwork {
     const met = new Map<string, MetPeer>();
     for (const node of this.nodes) {
       if (node === self || !node.isUp) continue;
-      met.set(node.id, { instance: node.disk.instance, clusterId: node.facts?.clusterId ?? null });
+      met.set(node.id, { instance: node.disk.instance, clusterId: node.facts?.clusterId ?? null, versions });
     }
     return met;
   }
@@ -273,7 +275,7 @@ describe("forming a cluster", () => {
       },
       {
         directory: { form: () => Promise.reject(new Error("too early")) },
-        links: { met: () => new Map([["n3", { instance: "j", clusterId: null }]]) },
+        links: { met: () => new Map([["n3", { instance: "j", clusterId: null, versions }]]) },
         clock,
         logger,
         drawClusterId: () => "only",

@@ -1,4 +1,6 @@
 import { randomBytes } from "node:crypto";
+import { firstVersion, versionRange } from "@holdfast/lock";
+import type { VersionRange } from "@holdfast/lock";
 import type { Message, NodeId } from "@holdfast/raft";
 import { createSystemClock } from "../src/clock.js";
 import type { FormedFrame } from "../src/incoming-link.js";
@@ -44,19 +46,22 @@ export interface LinkSetup {
   readonly secret?: string | null;
   readonly electionTimeoutMs?: number;
   readonly bufferedBytesMax?: number;
+  readonly versions?: VersionRange;
+  readonly clusterVersion?: () => number;
 }
 
 /** What peer links over real sockets are made of. */
-export function realLinkParts(logger: Logger): PeerLinksParts {
+export function realLinkParts(logger: Logger, clusterVersion = (): number => firstVersion): PeerLinksParts {
   const clock = createSystemClock();
   const drawName = (): string => randomBytes(16).toString("hex");
-  return { clock, random: realRandom, logger, transport: createWsTransport({ clock, logger }), drawName };
+  const transport = createWsTransport({ clock, logger });
+  return { clock, random: realRandom, logger, transport, drawName, clusterVersion };
 }
 
 /** Over real sockets. */
 export function recordedLinks(setup: LinkSetup): RecordedLinks {
   const logger = memoryLogger();
-  return recordLinks(setup, realLinkParts(logger), logger.lines);
+  return recordLinks(setup, realLinkParts(logger, setup.clusterVersion), logger.lines);
 }
 
 export function recordLinks(setup: LinkSetup, parts: PeerLinksParts, log: LogLine[]): RecordedLinks {
@@ -66,6 +71,7 @@ export function recordLinks(setup: LinkSetup, parts: PeerLinksParts, log: LogLin
       instance: setup.instance ?? instanceOf(setup.id),
       boot: setup.boot ?? 1,
       listen: { host: "127.0.0.1", port: setup.port },
+      versions: setup.versions ?? versionRange,
     },
     cluster: setup.cluster ?? "test",
     peers: Object.entries(setup.peers).map(([id, port]) => ({ id, address: `127.0.0.1:${port}` })),

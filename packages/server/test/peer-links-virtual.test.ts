@@ -35,7 +35,7 @@ class Pair {
     const { transport } = this.network;
     return recordLinks(
       setup,
-      { clock: new ProcessClock(this.clock), random, logger, transport, drawName },
+      { clock: new ProcessClock(this.clock), random, logger, transport, drawName, clusterVersion: () => 1 },
       logger.lines,
     );
   }

@@ -21,6 +21,7 @@ function hello(boot: number, term: number | null, last: Position | null, changes
     boot,
     term,
     last,
+    versions: { min: 1, max: 1 },
     ...changes,
   };
 }

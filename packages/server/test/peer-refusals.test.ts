@@ -99,6 +99,29 @@ describe("a hello is refused", () => {
     });
   });
 
+  test("from a release that can't run the version that the cluster has reached, and only then", async () => {
+    const [p1 = 0, p2 = 0, p3 = 0] = await freePorts(3);
+    let version = 1;
+    const setup = { id: "n1", port: p1, peers: { n2: p2, n3: p3 }, versions: { min: 1, max: 2 } };
+    const a = await start({ ...setup, clusterVersion: () => version });
+    await start({ id: "n2", port: p2, peers: { n1: p1 }, versions: { min: 1, max: 1 } });
+    await until(() => a.links.met().has("n2"), "both run the first version");
+    assert.deepEqual(a.links.met().get("n2")?.versions, { min: 1, max: 1 });
+    version = 2;
+    const older = await call(p1, 1);
+    older.send(helloFrom("n3"));
+    await until(() => older.frames.length === 2, "hello and refusal");
+    assert.deepEqual(older.frames[1], {
+      kind: "refused",
+      code: "wrong_version",
+      problem:
+        "the cluster is at version 2, and n3 runs version 1 at most: start the newer release again, the upgrade to it was finalized",
+    });
+    const newer = await start({ id: "n3", port: p3, peers: { n1: p1 }, versions: { min: 2, max: 3 } });
+    await until(() => a.links.met().has("n3") && newer.links.met().has("n1"), "it can run it");
+    assert.deepEqual(a.links.met().get("n3")?.versions, { min: 2, max: 3 });
+  });
+
   test("with another secret, before anything is said", async () => {
     const [p1 = 0, p2 = 0, p3 = 0] = await freePorts(3);
     const a = await start({ id: "n1", port: p1, peers: { n2: p2, n3: p3 }, secret: "right" });

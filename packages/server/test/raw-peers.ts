@@ -53,6 +53,7 @@ export function helloFrom(from: string, changes: Partial<PeerHello> = {}): PeerH
     boot: 1,
     term: 0,
     last: noPromises.last,
+    versions: { min: 1, max: 1 },
     ...changes,
   };
 }

@@ -229,6 +229,9 @@ export class TestCluster {
           this.elect();
         });
         return;
+      case "finalize":
+        this.afterRound(() => link.say({ kind: "finalized", id: message.id, version: 1 }));
+        return;
       default:
         message satisfies never;
     }

@@ -25,7 +25,7 @@ function startNode(world: NetworkFixture, id: string): Node {
   const resets: string[] = [];
   const links = createPeerLinks(
     {
-      self: { id, instance: `${id}-1`, boot: 1, listen: { host: id, port: peerPort } },
+      self: { id, instance: `${id}-1`, boot: 1, versions: { min: 1, max: 1 }, listen: { host: id, port: peerPort } },
       cluster: "test",
       peers: ids.filter((other) => other !== id).map((other) => ({ id: other, address: `${other}:${peerPort}` })),
       secret: "the secret",
@@ -38,6 +38,7 @@ function startNode(world: NetworkFixture, id: string): Node {
       logger: silent,
       transport: createPeerTransport(world.network, id, process),
       drawName: () => random.key(),
+      clusterVersion: () => 1,
     },
     {
       onMessages: () => undefined,

@@ -19,6 +19,8 @@ const endedMax = 1_024;
 const eighthsMax = 8;
 
 export class LockModel extends ModelRules {
+  private clusterVersion = 1;
+
   /** What a machine must say of this entry. At most one effect for a subject (texts.ts). */
   apply(index: number, command: LogCommand, reported: Reported): readonly Effect[] {
     this.begin(index, reported);
@@ -51,6 +53,10 @@ export class LockModel extends ModelRules {
         return this.endLockDelay(command);
       case "endHold":
         return this.endHold(command);
+      case "setClusterVersion":
+        this.clusterVersion = Math.max(this.clusterVersion, command.version);
+        this.effects.push({ kind: "clusterVersion", version: this.clusterVersion });
+        return;
       default:
         return this.executeNumbered(command);
     }

@@ -41,6 +41,7 @@ export class Machine {
   delays: Delay[] = [];
   private closed: { readonly session: number; readonly request: number; readonly reason: LossReason }[] = [];
   private effects: Effect[] = [];
+  private clusterVersion = 1;
   private index = 0;
 
   apply(index: number, command: LogCommand): Effect[] {
@@ -117,6 +118,10 @@ export class Machine {
         if (hold?.grants?.[0]?.token === token) this.lose(hold, "max_hold", hold.lockDelayMs);
         return;
       }
+      case "setClusterVersion":
+        this.clusterVersion = Math.max(this.clusterVersion, command.version);
+        this.effects.push({ kind: "clusterVersion", version: this.clusterVersion });
+        return;
       default:
         return this.executeNumbered(command);
     }

@@ -22,7 +22,8 @@ function statusOf(id: string, role: string, term: number, more: Partial<NodeStat
       sessions: 2,
       locks: 3,
     },
-    ...{ clusterId: "c1", version: "0.1.0", uptimeMs: 61_500.5, nodes, ...more },
+    ...{ clusterId: "c1", version: "0.1.0", uptimeMs: 61_500.5, nodes },
+    ...{ clusterVersion: 1, versions: { min: 1, max: 1 }, ...more },
   };
   return { endpoint: nodes.find((node) => node.id === id)?.client ?? "", status, error: null };
 }

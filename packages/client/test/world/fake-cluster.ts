@@ -173,6 +173,7 @@ export class FakeCluster {
       case "query":
       case "forceRelease":
       case "transfer":
+      case "finalize":
         return answerQuestion(this, node, socket, message);
     }
   }

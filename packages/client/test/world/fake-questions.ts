@@ -4,7 +4,7 @@ import type { FakeCluster } from "./fake-cluster.js";
 import type { FakeNode } from "./fake-node.js";
 import type { ServerSocket } from "./virtual-network.js";
 
-type Question = Extract<ClientMessage, { kind: "query" | "forceRelease" | "transfer" }>;
+type Question = Extract<ClientMessage, { kind: "query" | "forceRelease" | "transfer" | "finalize" }>;
 
 export function answerQuestion(cluster: FakeCluster, node: FakeNode, socket: ServerSocket, message: Question): void {
   const { id } = message;
@@ -33,6 +33,11 @@ function decide(cluster: FakeCluster, node: FakeNode, socket: ServerSocket, mess
     const to = message.to ?? "n2";
     cluster.say(node, socket, { kind: "transferred", id, leader: cluster.addressOf(to) });
     cluster.elect(to);
+    return;
+  }
+  if (message.kind === "finalize") {
+    cluster.apply({ kind: "setClusterVersion", version: 2 });
+    cluster.say(node, socket, { kind: "finalized", id, version: cluster.machine.clusterVersion });
     return;
   }
   const { lastIndex: index, machine } = cluster;
@@ -69,5 +74,7 @@ function statusOf(cluster: FakeCluster, node: FakeNode): NodeStatus {
     version: "test",
     uptimeMs: 1,
     nodes: cluster.nodes.map(({ id, endpoint }) => ({ id, client: endpoint })),
+    clusterVersion: machine.clusterVersion,
+    versions: { min: 1, max: 2 },
   };
 }

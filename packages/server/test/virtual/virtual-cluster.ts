@@ -1,6 +1,6 @@
 /** Real node hosts over a virtual clock, network and disk. One process each, which can be paused, cut off, killed and started again. */
-import { LockMachine, SnapshotLoader } from "@holdfast/lock";
-import type { Effect, SnapshotPiece } from "@holdfast/lock";
+import { LockMachine, SnapshotLoader, versionRange } from "@holdfast/lock";
+import type { Effect, SnapshotPiece, VersionRange } from "@holdfast/lock";
 import type { Configuration, Index, LogBase, Message, NodeId, Term } from "@holdfast/raft";
 import type { ClientMessage, PeerHello, ServerMessage } from "@holdfast/wire";
 import {
@@ -48,6 +48,8 @@ export interface ClusterOptions {
   rateFor?(id: NodeId): number;
   /** How long one message is under way; 1 ms by default. The messages of one lane keep their order. */
   delayFor?(from: NodeId, to: NodeId): number;
+  /** What each node's release can run; it may change between two starts. */
+  readonly versions?: VersionRange;
   /** What a node has just applied. */
   onEffects?(node: VirtualNode, index: number, effects: readonly Effect[]): void;
 }
@@ -64,10 +66,13 @@ export class VirtualNode {
   memory = new PeerMemory();
   /** Which start of each peer it has met. */
   met = new Map<NodeId, number>();
+  /** What its release can run, from its next start on. */
+  versions: VersionRange;
   /** What its directory held at its start. */
   hello: Pick<PeerHello, "term" | "last"> = { term: null, last: null };
 
-  constructor(id: NodeId, disk: MemoryDisk, clock: ProcessClock) {
+  constructor(id: NodeId, disk: MemoryDisk, clock: ProcessClock, versions: VersionRange) {
+    this.versions = versions;
     this.id = id;
     this.disk = disk;
     this.clock = clock;
@@ -95,7 +100,8 @@ export class VirtualCluster {
       chain: 0,
       configuration: this.configuration,
     };
-    this.nodes = ids.map((id) => new VirtualNode(id, new MemoryDisk(base), new ProcessClock(this.clock)));
+    const versions = options.versions ?? versionRange;
+    this.nodes = ids.map((id) => new VirtualNode(id, new MemoryDisk(base), new ProcessClock(this.clock), versions));
     for (const node of this.nodes) this.start(node);
   }
 
@@ -112,17 +118,18 @@ export class VirtualCluster {
     const { clock } = node;
     const seed = (this.options.seed ?? 1) * 31 + Number(node.id.slice(1)) + this.clock.nowMs;
     const restored = node.disk.restored();
-    const host: NodeHost = new NodeHost(this.hostOptions(node.id), {
+    const host: NodeHost = new NodeHost(this.hostOptions(node), {
       clock,
       random: seededRandom(seed),
       codec: entryCodec,
       store: node.disk.open(clock),
       restored,
-      machine: machineFrom(node.disk),
+      machine: machineFrom(node.disk, node.versions),
       links: {
         send: (to, messages) => this.deliver(node, host, to, messages),
         close: async () => {},
         notePromise: (peer, promise) => node.memory.notePromise(peer, promise),
+        met: () => this.metBy(node),
       },
       logger: { ...silent, error: (_, text) => this.errors.push(`${node.id}: ${text}`) },
       metrics: {
@@ -214,6 +221,11 @@ export class VirtualCluster {
     return client;
   }
 
+  private metBy(node: VirtualNode): ReadonlyMap<NodeId, { readonly versions: VersionRange }> {
+    const linked = this.nodes.filter((other) => other !== node && other.host !== null && !this.isCut(node, other));
+    return new Map(linked.map(({ id, versions }) => [id, { versions }]));
+  }
+
   private isCut(a: VirtualNode, b: VirtualNode): boolean {
     return this.cuts.has(`${a.id}>${b.id}`) || this.cuts.has(`${b.id}>${a.id}`);
   }
@@ -240,8 +252,8 @@ export class VirtualCluster {
   }
 
   private helloOf(node: VirtualNode, to: NodeId): PeerHello {
-    const { id, boot, hello } = node;
-    const own = { from: id, to, instance: `instance-${id}`, clusterId: "c".repeat(32), boot, ...hello };
+    const { id, boot, versions, hello } = node;
+    const own = { from: id, to, instance: `instance-${id}`, clusterId: "c".repeat(32), boot, versions, ...hello };
     return { kind: "hello", protocol: 1, cluster: "virtual", ...own };
   }
 
@@ -277,8 +289,9 @@ export class VirtualCluster {
     }
   }
 
-  private hostOptions(id: NodeId): NodeHostOptions {
+  private hostOptions({ id, versions }: VirtualNode): NodeHostOptions {
     return {
+      versions,
       clusterId: "c".repeat(32),
       raft: {
         id,
@@ -310,9 +323,9 @@ function processOf(node: VirtualNode): string {
   return `${node.id} ${node.boot}`;
 }
 
-function machineFrom(disk: MemoryDisk): LockMachine {
+function machineFrom(disk: MemoryDisk, versions: VersionRange): LockMachine {
   if (disk.snapshot === null) return new LockMachine();
-  const loader = new SnapshotLoader();
+  const loader = new SnapshotLoader(versions);
   for (const bytes of disk.chunks) loader.push(decodeSnapshotPiece(bytes) as SnapshotPiece);
   return loader.finish();
 }

@@ -332,5 +332,13 @@ export class SimulatedNode {
 /** A supervisor would start it again and again in vain. */
 function isFinal(ending: Ending, directory: NodeDirectory): boolean {
   if (directory.isQuarantined) return true;
-  return ["oldCopy", "wrongInstance", "wrongCluster", "unknownNode", "otherNode", "newerFormat"].includes(ending.exit);
+  return [
+    "oldCopy",
+    "wrongInstance",
+    "wrongCluster",
+    "unknownNode",
+    "otherNode",
+    "newerFormat",
+    "wrongVersion",
+  ].includes(ending.exit);
 }
