@@ -5,7 +5,7 @@ import { dirname, join } from "node:path";
 import { lockDirectory } from "./directory-lock.js";
 import type { DirectoryLock } from "./directory-lock.js";
 import { syncDirectory } from "./files.js";
-import { buildDatabase, isThere, removeHalfFormed } from "./formation.js";
+import { buildDatabase, buildingName, isThere, removeHalfFormed } from "./formation.js";
 import {
   identityFile,
   identityFormatVersion,
@@ -43,8 +43,8 @@ export async function openDataDirectory(options: DataDirectoryOptions): Promise<
   }
 }
 
-/** Returns its real path. */
-async function prepareDirectory(path: string): Promise<string> {
+/** Makes it durably if it is missing. Returns its real path. */
+export async function prepareDirectory(path: string): Promise<string> {
   const made = await mkdir(path, { recursive: true, mode: 0o700 });
   const directory = await realpath(path);
   if (made === undefined) return directory;
@@ -66,6 +66,8 @@ async function takeIdentity(directory: string, options: DataDirectoryOptions): P
   const { nodeId, machineBootId } = options;
   const before = await readIdentity(directory);
   if (before === null) {
+    if (await isThere(join(directory, buildingName)))
+      throw damaged(identityFile, "the file is missing, and a restore into this directory was not finished");
     for (const name of [databaseName, markFile]) {
       if (await isThere(join(directory, name)))
         throw damaged(identityFile, `the file is missing, and there is a ${name}`);

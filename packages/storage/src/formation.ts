@@ -24,6 +24,8 @@ import { codeOf, damaged } from "./storage-error.js";
 import type { Identity } from "./types.js";
 
 const temporaryName = `${databaseName}.tmp`;
+/** Where a restore builds a directory, inside it. */
+export const buildingName = "restoring";
 const firstBatch = 1;
 
 /** Steps 1 to 3. */

@@ -1,0 +1,120 @@
+/** What is taken out of a stopped node's directory, and out of one that no node starts from. */
+import assert from "node:assert/strict";
+import { readFile, readdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+import { StorageError, openStoppedDirectory } from "../src/index.js";
+import type { StoppedDirectory } from "../src/index.js";
+import {
+  baseAt,
+  bootId,
+  clusterId,
+  contentsOf,
+  copyOf,
+  newPath,
+  nodeId,
+  open,
+  openFormed,
+  writeSnapshot,
+} from "./fixture.js";
+import { hardState, storeWith } from "./store-fixture.js";
+
+async function openIt(directory: string, force = false): Promise<StoppedDirectory> {
+  return await openStoppedDirectory({ directory, machineBootId: bootId, force });
+}
+
+/** Entries 1 to 6, a snapshot of two chunks at 4; closed. */
+async function stopped(): Promise<string> {
+  const { directory, opened, store, entries } = await storeWith(4, 2);
+  await writeSnapshot(store, baseAt(entries[3]), [Buffer.from("one"), Buffer.from("two")]);
+  await opened.close();
+  return directory;
+}
+
+async function assertWhole(taken: StoppedDirectory): Promise<void> {
+  assert.deepEqual([taken.nodeId, taken.clusterId], [nodeId, clusterId]);
+  assert.deepEqual(taken.restored.hardState, hardState);
+  assert.deepEqual(
+    taken.restored.entries.map((entry) => entry.index),
+    [5, 6],
+  );
+  const { snapshot } = taken.store;
+  assert.equal(snapshot?.base.position.index, 4);
+  assert.equal(snapshot.chunks, 2);
+  const read = async (chunk: number): Promise<string> =>
+    String(await taken.store.readChunk(snapshot.base.position.index, chunk));
+  assert.deepEqual([await read(0), await read(1), await read(2)], ["one", "two", "null"]);
+}
+
+function isStorageError(code: string, text: RegExp): (error: unknown) => boolean {
+  return (error) => error instanceof StorageError && error.code === code && text.test(error.message);
+}
+
+describe("stopped directory", () => {
+  it("gives what its node would start with, with force or without, and is started afterwards", async () => {
+    const directory = await stopped();
+    for (const force of [false, true]) {
+      const taken = await openIt(directory, force);
+      await assertWhole(taken);
+      assert.equal(taken.problem, null);
+      await assert.rejects(open(directory), isStorageError("locked", /in use/));
+      await taken.close();
+    }
+    const { opened } = await openFormed(directory);
+    await assert.rejects(openIt(directory), isStorageError("locked", /in use/));
+    await assert.rejects(openIt(directory, true), isStorageError("locked", /in use/));
+    await opened.close();
+  });
+
+  it("is refused in quarantine unless forced, and is not changed then", async () => {
+    const directory = await stopped();
+    const opened = await open(directory);
+    await opened.quarantine("old copy: n2 knows more");
+    await opened.close();
+    await assert.rejects(openIt(directory), isStorageError("quarantined", /old copy/));
+    const without = async (): Promise<unknown> =>
+      [...(await contentsOf(directory))].filter(([name]) => !name.startsWith("lock"));
+    const before = await without();
+    const taken = await openIt(directory, true);
+    await assertWhole(taken);
+    assert.equal(taken.problem, "old copy: n2 knows more");
+    await taken.close();
+    assert.deepEqual(await without(), before);
+  });
+
+  it("is taken by force when its identity can't be read, or its mark asks for more", async () => {
+    const directory = await stopped();
+    const unreadable = await copyOf(directory);
+    await writeFile(join(unreadable, "identity"), "rubbish");
+    await assert.rejects(openIt(await copyOf(unreadable)), isStorageError("damaged", /identity/));
+    const taken = await openIt(unreadable, true);
+    await assertWhole(taken);
+    assert.match(taken.problem ?? "", /identity is damaged/);
+    await taken.close();
+    const behind = await copyOf(directory);
+    const mark = await readFile(join(behind, "mark"));
+    await writeFile(join(behind, "mark"), mark.fill(0));
+    await assert.rejects(openIt(behind), isStorageError("damaged", /mark/));
+    const forced = await openIt(behind, true);
+    await assertWhole(forced);
+    assert.match(forced.problem ?? "", /mark/, "the failed start has put it into quarantine");
+    await forced.close();
+  });
+
+  it("is refused even then when its rows don't hold together", async () => {
+    const directory = await stopped();
+    const [log] = (await readdir(join(directory, "db"))).filter((name) => name.endsWith(".log"));
+    const path = join(directory, "db", log ?? "");
+    const bytes = await readFile(path);
+    bytes[40] = (bytes[40] as number) ^ 0x10;
+    await writeFile(path, bytes);
+    await assert.rejects(openIt(directory, true), isStorageError("damaged", /db/));
+  });
+
+  it("must be there, and have been part of a cluster", async () => {
+    await assert.rejects(openIt(await newPath()), isStorageError("io", /ENOENT/));
+    const unformed = await newPath();
+    await (await open(unformed)).close();
+    await assert.rejects(openIt(unformed), isStorageError("io", /never part of a cluster/));
+  });
+});
