@@ -5,12 +5,12 @@ import { assert, InvariantError } from "./assert.js";
 import { entryBytes, Log, noEntries } from "./log.js";
 import { Outbox } from "./outbox.js";
 import { indexAfter, nextTerm, zeroIndex } from "./position.js";
-import { Progress } from "./progress.js";
+import { matchPeers } from "./peers.js";
+import type { Progress } from "./progress.js";
 import { voterIdsFor, voterSetsFor } from "./quorum.js";
 import type { VoterSets } from "./quorum.js";
 import type { Candidate, Follower, Leader, PreCandidate, Role } from "./role.js";
 import type {
-  Configuration,
   Entry,
   EntryCodec,
   EntryKind,
@@ -54,7 +54,9 @@ export class Core {
   sets: VoterSets;
   voterIds: readonly NodeId[];
   isVoter: boolean;
-  /** When a non-leader campaigns; Infinity for a node without a vote. */
+  /** A committed configuration lists this node as removed, and it doesn't lead any more. It never counts again. */
+  isRemoved = false;
+  /** When a non-leader campaigns; Infinity for a node that must not. */
   electionDeadlineMs: number = Number.POSITIVE_INFINITY;
   electionReason = "";
   /** For quorumValueFor, and made once, since they run for every answer: durable log, time last heard, round answered. */
@@ -83,6 +85,7 @@ export class Core {
     this.sets = voterSetsFor(this.log.configuration);
     this.voterIds = voterIdsFor(this.sets);
     this.isVoter = this.voterIds.includes(this.id);
+    this.#noteRemoval();
     this.#toldRole = { role: this.roleName, term: this.term, leader: null, reason: "" };
     this.matchFor = (id) => (id === this.id ? this.writes.persistedIndex : (this.peerFor(id)?.matchIndex ?? zeroIndex));
     this.heardFor = (id) => (id === this.id ? Number.POSITIVE_INFINITY : (this.peerFor(id)?.heardMs ?? 0));
@@ -114,6 +117,17 @@ export class Core {
     return this.role.leader !== null && this.nowMs - this.role.heardMs < this.options.electionTimeoutMsMin;
   }
 
+  /**
+   * Voters, and those whose removal is in their log and not known to be committed: theirs may be the only log that can win, and be what
+   * brings that very removal to the others (thesis 4.2.2). They don't count their own votes.
+   */
+  get mayCampaign(): boolean {
+    const { log } = this;
+    if (this.isVoter || log.configurationIndex <= this.commitIndex) return this.isVoter;
+    const former = log.previousConfiguration;
+    return former !== null && voterIdsFor(voterSetsFor(former)).includes(this.id);
+  }
+
   get isSoleVoter(): boolean {
     return this.isVoter && this.voterIds.length === 1;
   }
@@ -140,6 +154,11 @@ export class Core {
     return this.voterIds.includes(id) || this.log.configuration.learners.some((member) => member.id === id);
   }
 
+  /** Whether a committed configuration has removed it. */
+  isRemovedId(id: NodeId): boolean {
+    return this.log.configurationAt(this.commitIndex).removed.includes(id);
+  }
+
   send(to: NodeId, message: Message): void {
     if (message.kind === "append" || message.kind === "heartbeat") {
       assert(this.writes.hardState.term === this.term, "a leader's own vote is durable before it leads");
@@ -152,13 +171,13 @@ export class Core {
   drawElectionDeadline(): void {
     const minimumMs = this.options.electionTimeoutMsMin;
     const timeoutMs = minimumMs + this.random.integer(minimumMs);
-    this.electionDeadlineMs = this.isVoter ? this.nowMs + timeoutMs : Number.POSITIVE_INFINITY;
+    this.electionDeadlineMs = this.mayCampaign ? this.nowMs + timeoutMs : Number.POSITIVE_INFINITY;
     this.electionReason = "";
   }
 
   /** Campaign soon: after a random time up to `withinMs`, unless a leader is heard before. */
   campaignWithin(withinMs: number, reason: string): void {
-    if (!this.isVoter) return;
+    if (!this.mayCampaign) return;
     const dueMs = this.nowMs + this.random.integer(withinMs + 1);
     if (dueMs >= this.electionDeadlineMs) return;
     this.electionDeadlineMs = dueMs;
@@ -181,11 +200,12 @@ export class Core {
 
   becomeFollower(term: Term, leader: NodeId | null, reason: string): Follower {
     const before = this.role;
-    if (before.kind === "leader") this.#giveUpReads(before);
+    if (before.kind === "leader") this.#giveUpRequests(before);
     if (term > this.term) this.#adoptTerm(term);
     const role = newFollower(leader, this.nowMs);
     this.role = role;
     if (before.kind !== "follower" || leader !== null) this.drawElectionDeadline();
+    this.#noteRemoval();
     this.noteRole(reason);
     return role;
   }
@@ -217,12 +237,13 @@ export class Core {
       peers: new Map(),
       rounds: { round: 0, inFlight: null, gathering: [] },
       transfer: null,
+      change: null,
       heartbeatDueMs: this.nowMs + options.heartbeatMs,
       uncommittedBytes: log.bytesOf(indexAfter(this.commitIndex), log.lastIndex),
     };
     this.role = role;
     this.electionDeadlineMs = Number.POSITIVE_INFINITY;
-    this.#matchPeersWithConfiguration(role);
+    matchPeers(this, role);
     this.noteRole(reason);
     this.appendOwn(role, "noop", noPayload);
     return role;
@@ -276,6 +297,7 @@ export class Core {
     this.commitIndex = base.position.index;
     this.installing = base;
     this.#onConfigurationChanged();
+    this.#noteRemoval();
   }
 
   onInstalled(base: LogBase): void {
@@ -301,6 +323,7 @@ export class Core {
       this.role.heartbeatDueMs = Math.min(this.role.heartbeatDueMs, this.nowMs + this.options.heartbeatMs);
     }
     this.commitIndex = index;
+    this.#noteRemoval();
   }
 
   get hasCommitted(): boolean {
@@ -337,10 +360,19 @@ export class Core {
     this.outbox.onTermRisen();
   }
 
-  #giveUpReads(leader: Leader): void {
+  #giveUpRequests(leader: Leader): void {
     const { inFlight, gathering } = leader.rounds;
     for (const id of inFlight?.ids ?? []) this.outbox.unconfirm(id);
     for (const id of gathering) this.outbox.unconfirm(id);
+    if (leader.change !== null) this.outbox.answerChange({ kind: "unknown", id: leader.change });
+  }
+
+  /** An uncommitted configuration may still be truncated, and a leader has yet to hand over. */
+  #noteRemoval(): void {
+    if (this.isVoter || this.isRemoved || this.role.kind === "leader" || !this.isRemovedId(this.id)) return;
+    this.isRemoved = true;
+    this.electionDeadlineMs = Number.POSITIVE_INFINITY;
+    this.outbox.isRemovalDue = true;
   }
 
   #onConfigurationChanged(): void {
@@ -350,30 +382,13 @@ export class Core {
     this.voterIds = voterIdsFor(this.sets);
     this.isVoter = this.voterIds.includes(this.id);
     this.outbox.configuration = configuration;
-    if (this.role.kind === "leader") this.#matchPeersWithConfiguration(this.role);
+    if (this.role.kind === "leader") matchPeers(this, this.role);
     else if (this.isVoter !== wasVoter) this.drawElectionDeadline();
     this.noteRole("the configuration changed");
-  }
-
-  /** Everybody in the configuration but the node itself is replicated to, learners too. */
-  #matchPeersWithConfiguration(leader: Leader): void {
-    const { configuration } = this.log;
-    const ids = new Set([...this.voterIds, ...idsOf(configuration)]);
-    ids.delete(this.id);
-    for (const id of leader.peers.keys()) if (!ids.has(id)) leader.peers.delete(id);
-    for (const id of ids) {
-      if (leader.peers.has(id)) continue;
-      const { appendsInFlightMax } = this.options.limits;
-      leader.peers.set(id, new Progress(id, indexAfter(this.log.lastIndex), this.nowMs, appendsInFlightMax));
-    }
   }
 }
 
 const noPayload = new Uint8Array(0);
-
-function idsOf(configuration: Configuration): NodeId[] {
-  return configuration.learners.map((member) => member.id);
-}
 
 function newFollower(leader: NodeId | null, nowMs: number): Follower {
   return { kind: "follower", leader, heardMs: nowMs, incoming: null };

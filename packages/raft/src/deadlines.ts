@@ -1,6 +1,7 @@
 /** What time alone brings about. There are no idle ticks: nextDeadline says when something is due, and nothing happens before. */
 import type { Core } from "./core.js";
 import { onElectionTimeout } from "./election.js";
+import { dropPeersThatLeft } from "./peers.js";
 import { quorumValueFor } from "./quorum.js";
 import { sendHeartbeats } from "./read-index.js";
 import type { Leader } from "./role.js";
@@ -41,15 +42,9 @@ function reasonToStepDown(core: Core): string | null {
   return null;
 }
 
-/** A leader whose removal is committed has done its last service (thesis 4.2.2). */
-export function leaveIfRemoved(core: Core): void {
-  if (core.role.kind !== "leader" || core.isVoter) return;
-  if (core.commitIndex < Math.max(core.role.noopIndex, core.log.configurationIndex)) return;
-  core.becomeFollower(core.term, null, "this node has no vote any more");
-}
-
 function onLeaderTime(core: Core, leader: Leader): void {
   if (isTransferRunning(leader) && core.nowMs >= (leader.transfer?.deadlineMs ?? 0)) endTransfer(core, leader);
+  dropPeersThatLeft(core, leader);
   if (leader.peers.size > 0 && core.nowMs >= leader.heartbeatDueMs) sendHeartbeats(core, leader);
   for (const peer of leader.peers.values()) {
     if (peer.snapshot !== null && core.nowMs >= peer.snapshot.retryAtMs) retrySnapshot(core, peer, peer.snapshot);

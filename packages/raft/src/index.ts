@@ -1,5 +1,8 @@
 export { InvariantError } from "./assert.js";
+export { membershipBounds } from "./configuration.js";
+export type { MembershipBounds } from "./configuration.js";
 export { checkInvariants } from "./invariants.js";
+export { promotionLagMax } from "./membership.js";
 export { comparePositions } from "./position.js";
 export { quorumValueFor, tallyBallots, voterSetsFor } from "./quorum.js";
 export type { Tally, VoterSets } from "./quorum.js";

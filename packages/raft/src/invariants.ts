@@ -1,5 +1,6 @@
 /** What must hold of every node after every event; for tests and the simulator. Rules across nodes are theirs to check. */
 import { assert } from "./assert.js";
+import { assertConfiguration } from "./configuration.js";
 import { comparePositions } from "./position.js";
 import type { Raft } from "./raft.js";
 import type { PeerStatus, RaftStatus } from "./types.js";
@@ -12,6 +13,7 @@ export function checkInvariants(before: RaftStatus | null, raft: Raft): RaftStat
   const after = raft.status();
   checkLog(raft, after);
   checkRole(after);
+  assertConfiguration(after.configuration);
   if (before !== null) {
     checkStep(before, after);
     checkLogStep(before, raft, after);
@@ -53,6 +55,7 @@ function checkStep(before: RaftStatus, after: RaftStatus): void {
   assert(before.commitIndex <= after.commitIndex, "commitIndex never falls");
   assert(before.lastApplied <= after.lastApplied, "lastApplied never falls");
   assert(before.snapshot.index <= after.snapshot.index, "snapshots never go back");
+  assert(!before.isRemoved || after.isRemoved, "who was removed never comes back");
   assert(before.logBase.index <= after.logBase.index, "the log's base never falls");
   assert(before.persisted.term <= after.persisted.term, "the durable term never falls");
   if (before.term !== after.term) return;

@@ -73,6 +73,17 @@ export class Log {
     return this.#changes.at(-1)?.index ?? this.baseIndex;
   }
 
+  /** The one that was in force before it; null when the log doesn't go back that far. */
+  get previousConfiguration(): Configuration | null {
+    if (this.#changes.length === 0) return null;
+    return this.#changes.at(-2)?.configuration ?? this.#base.configuration;
+  }
+
+  /** The last one up to `index`, which is not behind the base. */
+  configurationAt(index: Index): Configuration {
+    return this.#changes.findLast((each) => each.index <= index)?.configuration ?? this.#base.configuration;
+  }
+
   get hasUnsaved(): boolean {
     return this.#truncateFrom !== null || this.#unsavedFrom <= this.lastIndex;
   }
@@ -98,9 +109,7 @@ export class Log {
     if (index === this.baseIndex) return this.#base;
     const entry = this.entryAt(index);
     if (entry === null) return null;
-    const change = this.#changes.findLast((each) => each.index <= index);
-    const configuration = change?.configuration ?? this.#base.configuration;
-    return { position: { term: entry.term, index }, chain: entry.chain, configuration };
+    return { position: { term: entry.term, index }, chain: entry.chain, configuration: this.configurationAt(index) };
   }
 
   /**

@@ -5,6 +5,7 @@
 import { assert, assertNever } from "./assert.js";
 import type { Unsaved } from "./log.js";
 import type {
+  ChangeOutcome,
   Configuration,
   Entry,
   HardState,
@@ -30,6 +31,7 @@ export class Outbox {
   chunk: IncomingChunk | null = null;
   install: LogBase | null = null;
   configuration: Configuration | null = null;
+  isRemovalDue = false;
   #number = 0;
   #heartbeats: Outbound[] = [];
   /** Answers to heartbeats and pre-votes: they promise nothing, and wait only for a hard state in the same output. */
@@ -42,6 +44,7 @@ export class Outbox {
   #refused: Refused[] = [];
   #snapshotReads: SnapshotRead[] = [];
   #roleChanges: RoleChange[] = [];
+  #changes: ChangeOutcome[] = [];
 
   /** Number of the last output taken. */
   get number(): number {
@@ -54,6 +57,7 @@ export class Outbox {
       this.chunk === null &&
       this.install === null &&
       this.configuration === null &&
+      !this.isRemovalDue &&
       this.#heartbeats.length === 0 &&
       this.#answers.length === 0 &&
       this.#appends.length === 0 &&
@@ -63,7 +67,8 @@ export class Outbox {
       this.#unconfirmed.length === 0 &&
       this.#refused.length === 0 &&
       this.#snapshotReads.length === 0 &&
-      this.#roleChanges.length === 0
+      this.#roleChanges.length === 0 &&
+      this.#changes.length === 0
     );
   }
 
@@ -94,6 +99,10 @@ export class Outbox {
 
   readSnapshot(to: NodeId, base: LogBase, chunk: number): void {
     this.#snapshotReads.push({ to, base, chunk });
+  }
+
+  answerChange(outcome: ChangeOutcome): void {
+    this.#changes.push(outcome);
   }
 
   changeRole(change: RoleChange): void {
@@ -133,6 +142,8 @@ export class Outbox {
       snapshotReads: listOrNone(this.#snapshotReads),
       roleChanges: listOrNone(this.#roleChanges),
       configuration: this.configuration,
+      changes: listOrNone(this.#changes),
+      isRemoved: this.isRemovalDue,
     };
     this.#clear();
     return output;
@@ -143,6 +154,7 @@ export class Outbox {
     this.chunk = null;
     this.install = null;
     this.configuration = null;
+    this.isRemovalDue = false;
     // A list that was handed out belongs to the output: never emptied in place.
     if (this.#heartbeats.length > 0) this.#heartbeats = [];
     if (this.#answers.length > 0) this.#answers = [];
@@ -154,6 +166,7 @@ export class Outbox {
     if (this.#refused.length > 0) this.#refused = [];
     if (this.#snapshotReads.length > 0) this.#snapshotReads = [];
     if (this.#roleChanges.length > 0) this.#roleChanges = [];
+    if (this.#changes.length > 0) this.#changes = [];
   }
 
   #queueFor(message: Message): Outbound[] {

@@ -20,6 +20,13 @@ export interface SnapshotSending {
   mayRewind: boolean;
 }
 
+interface Leaving {
+  /** Of the configuration that removed it. */
+  readonly index: Index;
+  /** Set when that is committed; Infinity before. */
+  untilMs: number;
+}
+
 /** What to send now: entries (with a probe perhaps none), an empty append as a question, or nothing. */
 type NextAppend = "entries" | "empty" | "none";
 
@@ -30,8 +37,12 @@ export class Progress {
   matchIndex: Index = zeroIndex;
   /** The next entry to send; always greater than matchIndex. */
   nextIndex: Index;
-  /** When any message of this term last came from the peer. */
+  /** When any message of this term last came from the peer; before that, since when it has been listened for. */
   heardMs: number;
+  /** Whether any message of this term came from the peer at all. */
+  hasAnswered = false;
+  /** Since it was removed: it is sent the log until it can have learnt that. Null for a member. */
+  leaving: Leaving | null = null;
   /** The newest quorum round that the peer has answered. */
   round = 0;
   snapshot: SnapshotSending | null = null;
@@ -49,6 +60,11 @@ export class Progress {
     this.nextIndex = nextIndex;
     this.heardMs = nowMs;
     this.#inFlightMax = appendsInFlightMax;
+  }
+
+  onHeard(nowMs: number): void {
+    this.heardMs = nowMs;
+    this.hasAnswered = true;
   }
 
   get inFlight(): number {

@@ -4,33 +4,15 @@
  */
 import { assert, assertNever, InvariantError } from "./assert.js";
 import { Core } from "./core.js";
-import { leaveIfRemoved, nextDeadlineFor, onTime } from "./deadlines.js";
-import {
-  onLeaderGone,
-  onPersistedVote,
-  onPreVote,
-  onPreVoteAnswer,
-  onTimeoutNow,
-  onVote,
-  onVoteAnswer,
-} from "./election.js";
-import { answerOldLeader, onAppend, onHeartbeat } from "./follower.js";
-import { isWellFormed } from "./message-checks.js";
+import { nextDeadlineFor, onTime } from "./deadlines.js";
+import { onLeaderGone, onPersistedVote } from "./election.js";
+import { advanceMembership, onChangeMembers } from "./membership.js";
 import type { Progress } from "./progress.js";
-import { beginRound, isRoundDue, onConfirm, onHeartbeatAnswer } from "./read-index.js";
-import {
-  areAppendsDue,
-  fillAppends,
-  maybeCommit,
-  onAppendAccepted,
-  onAppendRejected,
-  onHeartbeatAnswered,
-  onPropose,
-  onSnapshotInstalled,
-} from "./replication.js";
+import { beginRound, isRoundDue, onConfirm } from "./read-index.js";
+import { onReceived } from "./receiving.js";
+import { areAppendsDue, fillAppends, maybeCommit, onPropose } from "./replication.js";
 import type { Leader } from "./role.js";
-import { onChunkWanted, onPeerResetWhileSending, onSnapshotRead, onSnapshotTaken } from "./snapshot-sending.js";
-import { onSnapshotChunk } from "./snapshot-receiving.js";
+import { onPeerResetWhileSending, onSnapshotRead, onSnapshotTaken } from "./snapshot-sending.js";
 import { statusOf } from "./status.js";
 import { isTimeoutNowDue, onTransfer, sendTimeoutNow } from "./transfer.js";
 import type {
@@ -39,7 +21,6 @@ import type {
   Event,
   Index,
   LogBase,
-  Message,
   NodeId,
   Output,
   Position,
@@ -50,9 +31,6 @@ import type {
   RoleName,
   Term,
 } from "./types.js";
-
-type MessageOf<Kind extends Message["kind"]> = Message & { readonly kind: Kind };
-type Answer = MessageOf<"appendAccepted" | "appendRejected" | "heartbeatAnswer" | "snapshotAnswer">;
 
 export class Raft {
   readonly #core: Core;
@@ -93,6 +71,9 @@ export class Raft {
       case "transfer":
         onTransfer(core, event.to);
         break;
+      case "changeMembers":
+        onChangeMembers(core, event);
+        break;
       case "snapshotTaken":
         onSnapshotTaken(core, event.base);
         break;
@@ -102,7 +83,7 @@ export class Raft {
       default:
         assertNever(event);
     }
-    leaveIfRemoved(core);
+    advanceMembership(core);
   }
 
   /** What the host must do next; null when there is nothing. A long apply comes in several outputs. */
@@ -238,103 +219,6 @@ function prepareLeader(core: Core, leader: Leader): void {
 
 function isLeaderDue(core: Core, leader: Leader): boolean {
   return isRoundDue(core, leader) || isTimeoutNowDue(core, leader) || areAppendsDue(core, leader);
-}
-
-/** Term rules first (thesis 3.3), then the message's own. Pre-votes are outside of them: they change no term. */
-function onReceived(core: Core, from: NodeId, message: Message): void {
-  if (from === core.id || !isWellFormed(message)) return;
-  const comesFromLeader = isOfLeader(message);
-  // A leader counts by its term, whatever the own configuration says of it: a node behind may not know it yet (thesis 4.1).
-  if (!comesFromLeader && !core.isMember(from)) return;
-  if (message.kind === "preVote") {
-    onPreVote(core, from, message);
-    return;
-  }
-  if (message.kind === "preVoteAnswer") {
-    onPreVoteAnswer(core, from, message);
-    return;
-  }
-  // A vote request doesn't even raise the term of a node that hears its leader, or a disturber could depose it (thesis 4.2.3).
-  if (message.kind === "vote" && message.term >= core.term && core.isSticky && !message.transfer) return;
-  if (message.term < core.term) {
-    onOldTerm(core, from, message);
-    return;
-  }
-  if (message.term > core.term) {
-    core.becomeFollower(
-      message.term,
-      comesFromLeader ? from : null,
-      comesFromLeader ? `heard leader ${from}` : `${from} is in a later term`,
-    );
-  }
-  dispatch(core, from, message);
-}
-
-function isOfLeader(message: Message): boolean {
-  return message.kind === "append" || message.kind === "heartbeat" || message.kind === "snapshotChunk";
-}
-
-/** Late, or from a node that has missed an election: it learns the term. Late answers say nothing. */
-function onOldTerm(core: Core, from: NodeId, message: Message): void {
-  if (message.kind === "vote") core.send(from, { kind: "voteAnswer", term: core.term, granted: false });
-  else answerOldLeader(core, from, message);
-}
-
-function dispatch(core: Core, from: NodeId, message: Exclude<Message, MessageOf<"preVote" | "preVoteAnswer">>): void {
-  switch (message.kind) {
-    case "vote":
-      onVote(core, from, message);
-      break;
-    case "voteAnswer":
-      onVoteAnswer(core, from, message);
-      break;
-    case "append":
-      onAppend(core, from, message);
-      break;
-    case "heartbeat":
-      onHeartbeat(core, from, message);
-      break;
-    case "snapshotChunk":
-      onSnapshotChunk(core, from, message);
-      break;
-    case "timeoutNow":
-      onTimeoutNow(core, from);
-      break;
-    case "appendAccepted":
-    case "appendRejected":
-    case "heartbeatAnswer":
-    case "snapshotAnswer":
-      onAnswer(core, from, message);
-      break;
-    default:
-      assertNever(message);
-  }
-}
-
-function onAnswer(core: Core, from: NodeId, message: Answer): void {
-  const { role } = core;
-  const peer = core.peerFor(from);
-  // The own leadership is over, or the peer has left the configuration.
-  if (role.kind !== "leader" || peer === null) return;
-  peer.heardMs = core.nowMs;
-  switch (message.kind) {
-    case "appendAccepted":
-      onAppendAccepted(core, role, peer, message);
-      break;
-    case "appendRejected":
-      onAppendRejected(core, peer, message);
-      break;
-    case "heartbeatAnswer":
-      onHeartbeatAnswer(core, role, peer, message.round);
-      onHeartbeatAnswered(core, peer);
-      break;
-    case "snapshotAnswer":
-      if (message.installed) onSnapshotInstalled(core, role, peer, message.snapshotIndex);
-      else onChunkWanted(core, peer, message);
-      break;
-    default:
-      assertNever(message);
-  }
 }
 
 function onPersisted(core: Core, number: number): void {

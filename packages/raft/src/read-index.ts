@@ -83,7 +83,7 @@ export function giveUpRounds(core: Core, leader: Leader): void {
   rounds.gathering = [];
 }
 
-function maybeFinishRound(core: Core, leader: Leader): void {
+export function maybeFinishRound(core: Core, leader: Leader): void {
   const { rounds, transfer } = leader;
   const { inFlight } = rounds;
   if (inFlight === null) return;

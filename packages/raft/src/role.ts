@@ -53,6 +53,8 @@ export interface Leader {
   readonly peers: Map<NodeId, Progress>;
   readonly rounds: Rounds;
   transfer: Transfer | null;
+  /** The id of the changeMembers event whose configuration is on its way to being committed. */
+  change: number | null;
   heartbeatDueMs: number;
   /** Bytes of entries after commitIndex. */
   uncommittedBytes: number;

@@ -1,4 +1,5 @@
 import type { Core } from "./core.js";
+import { isCaughtUp, isChanging } from "./membership.js";
 import type { Progress } from "./progress.js";
 import type { PeerStatus, RaftStatus } from "./types.js";
 
@@ -24,6 +25,9 @@ export function statusOf(core: Core): RaftStatus {
     uncommittedBytes: isLeader ? role.uncommittedBytes : 0,
     transferTo: isLeader ? (role.transfer?.target ?? null) : null,
     configuration: log.configuration,
+    configurationIndex: log.configurationIndex,
+    isChanging: isChanging(core),
+    isRemoved: core.isRemoved,
     peers: isLeader ? [...role.peers.values()].map((peer) => peerStatusOf(core, peer)) : [],
   };
 }
@@ -31,11 +35,19 @@ export function statusOf(core: Core): RaftStatus {
 function peerStatusOf(core: Core, peer: Progress): PeerStatus {
   return {
     id: peer.id,
+    membership: membershipOf(core, peer),
     state: peer.state,
     matchIndex: peer.matchIndex,
     nextIndex: peer.nextIndex,
+    behindEntries: core.log.lastIndex - peer.matchIndex,
+    isCaughtUp: isCaughtUp(core, peer),
     inFlight: peer.inFlight,
     heardMsAgo: core.nowMs - peer.heardMs,
     snapshot: peer.snapshot === null ? null : { index: peer.snapshot.base.position.index, chunk: peer.snapshot.chunk },
   };
+}
+
+function membershipOf(core: Core, peer: Progress): PeerStatus["membership"] {
+  if (peer.leaving !== null) return "leaving";
+  return core.voterIds.includes(peer.id) ? "voter" : "learner";
 }

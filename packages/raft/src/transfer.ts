@@ -8,7 +8,7 @@ import { beginRound, giveUpRounds } from "./read-index.js";
 import type { Leader } from "./role.js";
 import type { NodeId } from "./types.js";
 
-/** Asking another time, or for a target that can't lead, changes nothing. */
+/** Asking another time, or for a target that can't lead, changes nothing. In a joint change only who stays can lead for long. */
 export function onTransfer(core: Core, to: NodeId | null): void {
   const { role } = core;
   if (role.kind !== "leader" || role.transfer !== null) return;
@@ -46,7 +46,7 @@ export function endTransfer(core: Core, leader: Leader): void {
 
 function bestTarget(core: Core, leader: Leader): Progress | null {
   let best: Progress | null = null;
-  for (const id of core.voterIds) {
+  for (const id of core.sets.voters) {
     const peer = leader.peers.get(id);
     if (peer === undefined || !core.wasHeardLately(peer)) continue;
     if (best === null || peer.matchIndex > best.matchIndex) best = peer;
@@ -55,5 +55,5 @@ function bestTarget(core: Core, leader: Leader): Progress | null {
 }
 
 function targetFor(core: Core, leader: Leader, to: NodeId): Progress | null {
-  return core.voterIds.includes(to) ? (leader.peers.get(to) ?? null) : null;
+  return core.sets.voters.includes(to) ? (leader.peers.get(to) ?? null) : null;
 }

@@ -31,8 +31,8 @@ export interface Member {
 }
 
 /**
- * Who votes. `outgoing` is empty outside a joint change (thesis 4.3); in one, a decision needs a majority of `voters`
- * and a majority of `outgoing`.
+ * Who votes. `outgoing` is empty outside a joint change (thesis 4.3); in one it holds the former voters, and a decision needs a majority
+ * of `voters` and a majority of `outgoing`. A voter that leaves is in `outgoing` alone while the change is joint, and in `removed` after it.
  */
 export interface Configuration {
   readonly voters: readonly Member[];
@@ -41,6 +41,73 @@ export interface Configuration {
   /** Ids that were removed: they never come back. */
   readonly removed: readonly NodeId[];
 }
+
+/**
+ * What is to become of the members, in one request: any set of voters may follow on any other (thesis 4.3). An id is named once. Who is
+ * added becomes a learner: it gets entries and snapshots and has no vote. To replace a node, add the new one, wait until it has caught up,
+ * then promote it and remove the old one in one change.
+ */
+export interface MembershipChange {
+  readonly add: readonly Member[];
+  /** Learners that get a vote. */
+  readonly promote: readonly NodeId[];
+  /** Voters or learners; their ids never come back. */
+  readonly remove: readonly NodeId[];
+}
+
+export type ChangeRefusalCode =
+  /** This node doesn't lead. */
+  | "not_leader"
+  /** This node is handing its leadership over. */
+  | "transfer_running"
+  /** No entry of this leader's own term is committed yet: try again at once (Ongaro's correction of thesis 4.1). */
+  | "not_ready"
+  /** Another change is not finished. One at a time. */
+  | "change_in_progress"
+  /** It names nobody. */
+  | "empty_change"
+  /** It names this id twice. */
+  | "named_twice"
+  /** This id was removed: it never comes back. A node that returns gets a new one. */
+  | "removed_id"
+  /** To be added, or promoted, but it is that already. */
+  | "already_member"
+  /** To be added, but this id is a member with another instance. */
+  | "instance_differs"
+  /** To be added, but its instance is another member's: a copied directory. */
+  | "instance_taken"
+  /** To be added, but one of its addresses is another member's. */
+  | "address_taken"
+  /** To be added, but the codec can't write it down. The host's checks should have caught it. */
+  | "invalid_member"
+  /** To be promoted or removed, but no member. */
+  | "unknown_member"
+  /** To be promoted, but its log is too far behind, or it has not answered within an election timeout. See PeerStatus.isCaughtUp. */
+  | "not_caught_up"
+  /** Nobody would vote any more. */
+  | "no_voters"
+  /** See membershipBounds. */
+  | "too_many_voters"
+  | "too_many_members"
+  | "too_many_removed"
+  /**
+   * This voter of the new configuration has not answered within an election timeout, and with it too many for a majority. Passed over with
+   * `isForced`.
+   */
+  | "would_lose_quorum";
+
+/**
+ * What became of a changeMembers event, named by its id: refused; or appended and then, in this leadership, completed; or unknown: this
+ * leadership ended first, and the change may be completed by a later leader or be gone. Every id ends once, with all but `appended`.
+ */
+export type ChangeOutcome =
+  /** Nothing was changed. `member` is whom the code speaks of, if of one. */
+  | { readonly kind: "refused"; readonly id: number; readonly code: ChangeRefusalCode; readonly member: NodeId | null }
+  /** Its first entry stands in the log at `index`, not committed. */
+  | { readonly kind: "appended"; readonly id: number; readonly index: Index }
+  /** The configuration that was asked for is committed at `index`. */
+  | { readonly kind: "completed"; readonly id: number; readonly index: Index }
+  | { readonly kind: "unknown"; readonly id: number };
 
 export type EntryKind = "noop" | "command" | "configuration";
 
@@ -154,8 +221,16 @@ export type Event =
   | { readonly kind: "peerGone"; readonly nowMs: number; readonly peer: NodeId }
   /** The link to a peer was lost or made anew: appends in flight may be lost, probe again. */
   | { readonly kind: "peerReset"; readonly nowMs: number; readonly peer: NodeId }
-  /** Hand leadership to `to`, or to the most up-to-date voter. */
+  /** Hand leadership to `to`, or to the most up-to-date voter; in a joint change to a voter of the new set. */
   | { readonly kind: "transfer"; readonly nowMs: number; readonly to: NodeId | null }
+  /** Change the members; answered by `Output.changes`. `isForced` passes over the check for a quorum of nodes that are up, nothing else. */
+  | {
+      readonly kind: "changeMembers";
+      readonly nowMs: number;
+      readonly id: number;
+      readonly change: MembershipChange;
+      readonly isForced: boolean;
+    }
   /** The state machine's snapshot at `base` (from Raft.baseAt) is durable, and so is the log up to it; entries up to it may go. */
   | { readonly kind: "snapshotTaken"; readonly nowMs: number; readonly base: LogBase }
   /** Answers `Output.snapshotReads`. Null bytes: that snapshot is gone, begin anew with the newest. */
@@ -219,6 +294,13 @@ export interface Output {
   readonly roleChanges: readonly RoleChange[];
   /** The configuration in force, when it changed. */
   readonly configuration: Configuration | null;
+  /** What became of changeMembers events, in order. */
+  readonly changes: readonly ChangeOutcome[];
+  /**
+   * True once: this node was removed, that is committed, and it doesn't lead (any more). It neither votes nor campaigns from now on; its
+   * process has nothing left to do.
+   */
+  readonly isRemoved: boolean;
 }
 
 export interface RaftOptions {
@@ -256,9 +338,15 @@ export interface Restored {
 /** What a leader knows of a peer. */
 export interface PeerStatus {
   readonly id: NodeId;
+  /** leaving: it was removed, and is sent the log for a while longer so that it learns of it. Outgoing voters of a joint change are voters. */
+  readonly membership: "voter" | "learner" | "leaving";
   readonly state: "probe" | "replicate" | "snapshot";
   readonly matchIndex: Index;
   readonly nextIndex: Index;
+  /** Entries of the leader's log that the peer is not known to hold. */
+  readonly behindEntries: number;
+  /** Whether it would be promoted, if it is a learner: it answers, and is at most promotionLagMax entries behind. */
+  readonly isCaughtUp: boolean;
   /** Appends sent and not answered. */
   readonly inFlight: number;
   readonly heardMsAgo: number;
@@ -290,7 +378,14 @@ export interface RaftStatus {
   /** Of a leader; else 0. */
   readonly uncommittedBytes: number;
   readonly transferTo: NodeId | null;
+  /** The last one in the log, committed or not. */
   readonly configuration: Configuration;
+  /** Where it stands in the log; where the log begins, if no entry since then changes it. */
+  readonly configurationIndex: Index;
+  /** A change is not finished: the configuration in force is joint, or not known to be committed. */
+  readonly isChanging: boolean;
+  /** This node was removed, that is committed, and it doesn't lead (any more). */
+  readonly isRemoved: boolean;
   /** Of a leader; else empty. */
   readonly peers: readonly PeerStatus[];
 }

@@ -1,9 +1,10 @@
-/** What a configuration entry in the own log does to a leader: no request for a change exists yet, so the entry is appended by hand. */
+/** What a configuration entry in the own log does to a leader; here it is appended by hand. Requests for changes: membership.test.ts. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Core } from "../src/core.js";
-import { leaveIfRemoved } from "../src/deadlines.js";
+import { advanceMembership } from "../src/membership.js";
 import { fillAppends, maybeCommit } from "../src/replication.js";
+import { sendTimeoutNow } from "../src/transfer.js";
 import type { Leader } from "../src/role.js";
 import type { Configuration, Index, Term } from "../src/index.js";
 import { generousLimits } from "./support/cluster.js";
@@ -48,11 +49,14 @@ test("a leader whose removal is appended leads on without counting itself, and s
   assert.equal(core.isVoter, false);
   acknowledge(core, leader, "n2");
   assert.equal(core.commitIndex, 0, "of n2 and n3 both are needed");
-  leaveIfRemoved(core);
+  advanceMembership(core);
   assert.equal(core.role.kind, "leader");
   acknowledge(core, leader, "n3");
   assert.equal(core.commitIndex, 2 as Index);
-  leaveIfRemoved(core);
+  advanceMembership(core);
+  assert.equal(leader.transfer?.target, "n2", "it hands over first");
+  sendTimeoutNow(core, leader);
+  advanceMembership(core);
   assert.equal(core.roleName, "learner");
   assert.equal(core.electionDeadlineMs, Number.POSITIVE_INFINITY);
 });
@@ -63,6 +67,8 @@ test("peers come and go with the configuration, and are replicated to from then 
   assert.deepEqual([...leader.peers.keys()].toSorted(), ["n2", "n3", "n4", "n5"]);
   const known = leader.peers.get("n2");
   change(core, configurationOf(["n1", "n2", "n4"], [], ["n5"]));
-  assert.deepEqual([...leader.peers.keys()].toSorted(), ["n2", "n4", "n5"]);
+  const members = [...leader.peers.values()].filter((peer) => peer.leaving === null).map((peer) => peer.id);
+  assert.deepEqual(members.toSorted(), ["n2", "n4", "n5"]);
+  assert.equal(leader.peers.get("n3")?.leaving?.index, 3, "who left is sent to until it can know");
   assert.equal(leader.peers.get("n2"), known, "what is known of a peer is kept");
 });

@@ -185,9 +185,12 @@ test("the status shows what a leader knows of its peers", () => {
   const status = solo.raft.status();
   assert.deepEqual(status.peers[0], {
     id: "n2",
+    membership: "voter",
     state: "replicate",
     matchIndex: 1,
     nextIndex: 3,
+    behindEntries: 1,
+    isCaughtUp: true,
     inFlight: 1,
     heardMsAgo: 100,
     snapshot: null,

@@ -126,12 +126,13 @@ test("a sole voter confirms at once, after its first entry", () => {
 });
 
 test("in a joint configuration a round needs both halves", () => {
-  const solo = new Solo({ configuration: configurationOf(["n1", "n2", "n3"], ["n4", "n5"]) }).lead();
-  for (const id of ["n2", "n4", "n5"]) solo.accept(id, 1);
+  const solo = new Solo({ configuration: configurationOf(["n1", "n4", "n5"], [], ["n2", "n3"]) }).lead();
+  for (const id of ["n2", "n3", "n4", "n5"]) solo.accept(id, 1);
+  const change = { add: [], promote: ["n2", "n3"], remove: ["n4", "n5"] };
+  solo.step({ kind: "changeMembers", id: 1, change, isForced: false }).persist();
   confirm(solo, 1);
   answer(solo, "n2", 1);
-  answer(solo, "n4", 1);
-  assert.deepEqual(confirmed(solo), []);
+  assert.deepEqual(confirmed(solo), [], "n1 and n2 are a majority of the incoming half only");
   answer(solo, "n5", 1);
   assert.deepEqual(confirmed(solo), ["1 at 1"]);
 });

@@ -20,6 +20,8 @@ const nothing: Output = {
   snapshotReads: [],
   roleChanges: [],
   configuration: null,
+  changes: [],
+  isRemoved: false,
 };
 
 const entry = (index: number, term = 1): Entry => ({

@@ -34,8 +34,8 @@ function storeOf(): { store: Store; complete(index: number, chunks: number): voi
 
 function peerTaking(index: number | null, heardMsAgo = 0): PeerStatus {
   const snapshot = index === null ? null : { index: indexOf(index), chunk: 0 };
-  const numbers = { matchIndex: indexOf(0), nextIndex: indexOf(1), inFlight: 0, heardMsAgo };
-  return { id: "n2", state: "snapshot", ...numbers, snapshot };
+  const numbers = { matchIndex: indexOf(0), nextIndex: indexOf(1), behindEntries: 0, inFlight: 0, heardMsAgo };
+  return { id: "n2", membership: "voter", state: "snapshot", ...numbers, isCaughtUp: false, snapshot };
 }
 
 describe("snapshot source", () => {

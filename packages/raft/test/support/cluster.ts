@@ -4,6 +4,7 @@ import type {
   Event,
   Index,
   LogBase,
+  MembershipChange,
   Message,
   NodeId,
   Outbound,
@@ -12,7 +13,7 @@ import type {
   RaftOptions,
   Term,
 } from "../../src/index.js";
-import { bytesOf } from "./codec.js";
+import { bytesOf, memberOf } from "./codec.js";
 import { Disk } from "./disk.js";
 import { Ghost } from "./ghost.js";
 import { TestNode } from "./node.js";
@@ -62,6 +63,7 @@ export class Cluster {
   onSend: (node: TestNode, messages: readonly Outbound[], isAfterPersist: boolean) => void = () => {};
   #proposalId = 0;
   #confirmId = 0;
+  #changeId = 0;
 
   constructor(options: ClusterOptions) {
     this.random = new SeededRandom(options.seed);
@@ -127,6 +129,24 @@ export class Cluster {
     };
     this.step(id, { kind: "propose", proposal });
     return proposal.id;
+  }
+
+  /** Ids of those to add, to promote and to remove. */
+  changeMembers(
+    id: NodeId,
+    ids: { readonly [Part in keyof MembershipChange]?: readonly NodeId[] },
+    isForced = false,
+  ): number {
+    this.#changeId += 1;
+    const { add = [], promote = [], remove = [] } = ids;
+    if (this.node(id).isUp) this.ghost.membership.onAsked(this.#changeId);
+    this.step(id, {
+      kind: "changeMembers",
+      id: this.#changeId,
+      change: { add: add.map(memberOf), promote, remove },
+      isForced,
+    });
+    return this.#changeId;
   }
 
   confirm(id: NodeId): number {

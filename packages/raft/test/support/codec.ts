@@ -12,8 +12,12 @@ export const testCodec: EntryCodec = {
     return hash >>> 0;
   },
   encodeConfiguration(configuration) {
-    const parts = [configuration.voters, configuration.outgoing, configuration.learners].map(idsOf);
-    return encoder.encode([...parts, configuration.removed].map((ids) => ids.join(",")).join(";"));
+    const parts = [
+      ...[configuration.voters, configuration.outgoing, configuration.learners].map(idsOf),
+      configuration.removed,
+    ];
+    if (parts.flat().some((id) => !/^\w+$/.test(id))) throw new Error("an id can't be written down");
+    return encoder.encode(parts.map((ids) => ids.join(",")).join(";"));
   },
   decodeConfiguration(payload) {
     const parts = decoder.decode(payload).split(";");
@@ -40,7 +44,7 @@ export function textOf(bytes: Uint8Array): string {
   return decoder.decode(bytes);
 }
 
-function memberOf(id: NodeId): Member {
+export function memberOf(id: NodeId): Member {
   return { id, instance: `${id}-1`, peer: `${id}:1`, client: `${id}:2` };
 }
 

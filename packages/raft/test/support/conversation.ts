@@ -1,8 +1,9 @@
 /** Runs one golden conversation: commands, `----`, and what the nodes did. */
 import { Cluster, generousLimits } from "./cluster.js";
 import type { Packet } from "./cluster.js";
-import { bytesOf, configurationOf, testCodec } from "./codec.js";
-import { entriesText, messageText, outputLines, positionText, sendLines } from "./text.js";
+import { bytesOf, configurationOf } from "./codec.js";
+import { entryOf } from "./solo.js";
+import { configurationText, entriesText, messageText, outputLines, positionText, sendLines } from "./text.js";
 import type { Entry, Index, RaftLimits, Term } from "../../src/index.js";
 
 type Command = (args: readonly string[]) => void;
@@ -28,9 +29,9 @@ export class Conversation {
   }
 
   readonly #commands: Readonly<Record<string, Command>> = {
-    /** cluster n1 n2 n3 [outgoing=..] [learners=..] [limit=value]: a new cluster, nothing elected. */
+    /** cluster n1 n2 n3 [outgoing=..] [learners=..] [spare=..] [limit=value]: a new cluster, nothing elected; the spare are no members. */
     cluster: (args) => this.#begin(args),
-    /** log n1 term=3 vote=n2 1/1 2/2 3/3: what a node finds on its disk when it starts. */
+    /** disk n1 term=3 vote=n2 1/1 2/2 3/3: what a node finds on its disk when it starts. */
     disk: ([id = "", ...rest]) => this.#fillDisk(id, rest),
     /** wait 120: time passes, deadlines are met, nothing is delivered. */
     wait: ([ms]) => this.#at().advance(Number(ms)),
@@ -52,6 +53,10 @@ export class Conversation {
     fast: ([id = ""]) => this.#fast(id),
     finish: ([id = "", count]) => this.#at().finishWrites(id, count === undefined ? undefined : Number(count)),
     propose: ([id = "", ...texts]) => texts.forEach((text) => this.#propose(id, text)),
+    /** change n1 add=n4,n5 promote=n6 remove=n2 [forced] */
+    change: ([id = "", ...parts]) => this.#change(id, parts),
+    /** members n1: its configuration, and what it knows of its peers' logs. */
+    members: (ids) => ids.forEach((id) => this.#showMembers(id)),
     confirm: ([id = ""]) => void this.#at().confirm(id),
     transfer: ([id = "", to]) => this.#at().step(id, { kind: "transfer", to: to ?? null }),
     gone: ([id = "", peer = ""]) => this.#at().step(id, { kind: "peerGone", peer }),
@@ -77,7 +82,7 @@ export class Conversation {
       limits[name] = Number(options.get(name) ?? generousLimits[name as keyof RaftLimits]);
     }
     const cluster = new Cluster({
-      ids: [...new Set([...ids, ...outgoing, ...learners])],
+      ids: [...new Set([...ids, ...outgoing, ...learners, ...listed("spare")])],
       configuration: configurationOf(ids, outgoing, learners),
       seed: Number(options.get("seed") ?? 1),
       electionTimeoutMsMin: 500,
@@ -101,17 +106,16 @@ export class Conversation {
     this.#at().node(id).restart();
   }
 
-  /** "3/2" is entry 3 of term 2: the same text in two logs is the same entry. */
+  /**
+   * "3/2" is entry 3 of term 2, "3/2=n1,n2;n1,n3;n4;n5" one with a configuration (voters, outgoing, learners, removed): the same text in two
+   * logs is the same entry.
+   */
   #entryFor(previousChain: number, text: string): Entry {
-    const [index, term] = text.split("/").map(Number) as [Index, Term];
-    const payload = bytesOf(`old${index}`);
-    return {
-      index,
-      term,
-      kind: "command",
-      payload,
-      chain: testCodec.chainFor(previousChain, index, term, "command", payload),
-    };
+    const [position = "", configuration] = text.split("=");
+    const [index, term] = position.split("/").map(Number) as [number, number];
+    return configuration === undefined
+      ? entryOf(index, term, previousChain, "command", bytesOf(`old${index}`))
+      : entryOf(index, term, previousChain, "configuration", bytesOf(configuration));
   }
 
   #timeout(id: string): void {
@@ -157,6 +161,25 @@ export class Conversation {
     const [payload = "", term] = text.replace("!", "").split("@");
     const number = this.#at().propose(id, payload, text.startsWith("!"), term === undefined ? null : Number(term));
     this.#say(`proposal ${number} is ${payload}`);
+  }
+
+  #change(id: string, parts: readonly string[]): void {
+    const listed = (name: string): string[] => {
+      const part = parts.find((each) => each.startsWith(`${name}=`));
+      return part === undefined ? [] : part.slice(name.length + 1).split(",");
+    };
+    const ids = { add: listed("add"), promote: listed("promote"), remove: listed("remove") };
+    this.#at().changeMembers(id, ids, parts.includes("forced"));
+  }
+
+  #showMembers(id: string): void {
+    const { configuration, configurationIndex, isChanging, isRemoved, peers } = this.#at().node(id).raft.status();
+    const state = `${isChanging ? ", changing" : ""}${isRemoved ? ", removed" : ""}`;
+    this.#say(`${id} at ${configurationIndex}${state}: ${configurationText(configuration)}`);
+    for (const peer of peers) {
+      const facts = `${peer.state}, ${peer.behindEntries} behind${peer.isCaughtUp ? ", caught up" : ""}`;
+      this.#say(`  ${peer.id} ${peer.membership}: ${facts}`);
+    }
   }
 
   #show(ids: readonly string[]): void {

@@ -1,7 +1,8 @@
 /** What an all-seeing observer checks over all nodes and all their lives (docs/testing.md, invariants 1 to 10). */
 import assert from "node:assert/strict";
 import { quorumValueFor, voterSetsFor } from "../../src/index.js";
-import type { Entry, Index, Message, NodeId } from "../../src/index.js";
+import type { Configuration, Entry, Index, Message, NodeId } from "../../src/index.js";
+import { MembershipGhost } from "./membership-ghost.js";
 import type { TestNode } from "./node.js";
 
 interface PendingConfirm {
@@ -10,6 +11,7 @@ interface PendingConfirm {
 }
 
 export class Ghost {
+  readonly membership = new MembershipGhost();
   readonly #leaders = new Map<number, NodeId>();
   readonly #votes = new Map<string, NodeId>();
   readonly #chains = new Map<string, number>();
@@ -44,6 +46,10 @@ export class Ghost {
     assert.ok(other === undefined || other === id, `one leader in term ${term}: ${other} and ${id}`);
     this.#leaders.set(term, id);
     this.#newestTerm = Math.max(this.#newestTerm, term);
+    const votes = quorumValueFor(voterSetsFor(node.raft.configuration), (each) =>
+      each === id || this.#votes.get(`${each}/${term}`) === id ? 1 : 0,
+    );
+    assert.equal(votes, 1, `a quorum has voted for ${id} in term ${term}`);
     const last = this.#lastCommitted as Index;
     if (last > node.raft.logBase.position.index) {
       assert.equal(node.raft.chainAt(last), this.#committed.get(last), `leader completeness of ${id} in term ${term}`);
@@ -61,7 +67,7 @@ export class Ghost {
   }
 
   /** Nothing is committed twice in different ways; a leader commits only what a quorum holds durably. */
-  onCommitted(node: TestNode, from: number, nodes: ReadonlyMap<NodeId, TestNode>): void {
+  onCommitted(node: TestNode, from: number, nodes: ReadonlyMap<NodeId, TestNode>, configuration: Configuration): void {
     const { raft } = node;
     for (let index = from + 1; index <= raft.commitIndex; index += 1) {
       const chain = raft.chainAt(index as Index);
@@ -69,9 +75,11 @@ export class Ghost {
       const known = this.#committed.get(index);
       assert.ok(known === undefined || known === chain, `entry ${index} is committed once`);
       this.#committed.set(index, chain);
+      const entry = raft.entryAt(index as Index);
+      if (entry !== null && known === undefined) this.membership.onCommitted(entry);
     }
     if (raft.role === "leader") {
-      const sets = voterSetsFor(raft.configuration);
+      const sets = voterSetsFor(configuration);
       const held = quorumValueFor(sets, (id) =>
         holds(nodes.get(id), raft.commitIndex, raft.chainAt(raft.commitIndex)) ? 1 : 0,
       );

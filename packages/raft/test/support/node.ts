@@ -136,9 +136,12 @@ export class TestNode {
   }
 
   #check(commitIndex: number, role: string): void {
+    // What an event commits is committed by those who were in force before it: only afterwards a leader goes on to others.
+    const { configuration } = this.status ?? this.raft;
     this.status = checkInvariants(this.status, this.raft);
     if (this.raft.role === "leader" && role !== "leader") this.#ghost.onLeader(this);
-    if (this.raft.commitIndex > commitIndex) this.#ghost.onCommitted(this, commitIndex, this.#nodes);
+    if (this.raft.commitIndex > commitIndex) this.#ghost.onCommitted(this, commitIndex, this.#nodes, configuration);
+    this.#ghost.membership.onStepped(this, this.#ghost.lastCommitted);
   }
 
   #handle(output: Output): void {
@@ -147,6 +150,9 @@ export class TestNode {
     this.#events.onOutput(this, output);
     this.#ghost.onAppended(output.entries);
     for (const { message } of output.send) this.#ghost.onSent(message);
+    for (const { message } of [...output.send, ...output.sendAfterPersist])
+      this.#ghost.membership.onSent(this, message);
+    for (const outcome of output.changes) this.#ghost.membership.onOutcome(outcome);
     this.#events.onSend(this, output.send, false);
     this.writes.push(output);
     for (const { id, index } of output.confirmed) this.#ghost.onConfirmed(this, id, index);

@@ -4,7 +4,9 @@
  */
 import assert from "node:assert/strict";
 import { Cluster, generousLimits } from "./cluster.js";
-import { configurationOf } from "./codec.js";
+import { configurationOf, testCodec } from "./codec.js";
+import { drawChange } from "./random-change.js";
+import type { Output } from "../../src/index.js";
 import type { TestNode } from "./node.js";
 import { SeededRandom } from "./random.js";
 
@@ -17,6 +19,10 @@ export interface RunStatistics {
   installs: number;
   confirmed: number;
   transfers: number;
+  /** Changes of membership that were asked for and completed; joint configurations that another leader finished; nodes that learnt of their removal. */
+  changes: number;
+  inherited: number;
+  removals: number;
 }
 
 interface Action {
@@ -29,27 +35,39 @@ interface Fault {
   readonly run: () => void;
 }
 
+export function noStatistics(): RunStatistics {
+  const changed = { changes: 0, inherited: 0, removals: 0 };
+  return { terms: 0, committed: 0, crashes: 0, installs: 0, confirmed: 0, transfers: 0, ...changed };
+}
+
 export class RandomRun {
   readonly #cluster: Cluster;
   readonly #random: SeededRandom;
   readonly #actions: readonly Action[];
   readonly #weightSum: number;
   readonly #faults: readonly Fault[];
-  readonly #statistics: RunStatistics = { terms: 0, committed: 0, crashes: 0, installs: 0, confirmed: 0, transfers: 0 };
+  readonly #statistics: RunStatistics = noStatistics();
   readonly #isOrdered: boolean;
   readonly #firstIndex: number;
+  readonly #focus: "faults" | "members";
+  /** No members at first. */
+  readonly #spareIds: readonly string[];
   readonly #slowLinks = new Set<string>();
   #proposed = 0;
+  #jointTerm = 0;
 
-  constructor(seed: number) {
+  /** members: fewer faults, so that changes of membership get through, and many of these. */
+  constructor(seed: number, focus: "faults" | "members" = "faults") {
+    this.#focus = focus;
     const random = new SeededRandom(seed ^ 0x5bd1e995);
     this.#random = random;
     const ids = ["n1", "n2", "n3", "n4", "n5"].slice(0, random.pick([3, 3, 5]));
     const isJoint = ids.length === 5 && random.chance(30);
     const learners = random.chance(20) ? ["n6"] : [];
+    this.#spareIds = ["n6", "n7", "n8", "n9"].filter((id) => !learners.includes(id));
     this.#firstIndex = random.pick([1, 1, 1_000]);
     this.#cluster = new Cluster({
-      ids: [...ids, ...learners],
+      ids: [...ids, ...learners, ...this.#spareIds],
       // Sometimes in the middle of a change: n1 to n3 come in, n3 to n5 go out.
       configuration: isJoint
         ? configurationOf(ids.slice(0, 3), ids.slice(2), learners)
@@ -76,6 +94,9 @@ export class RandomRun {
     this.#cluster.onOutput = (_, output) => {
       if (output.install !== null) this.#statistics.installs += 1;
       this.#statistics.confirmed += output.confirmed.length;
+      if (output.isRemoved) this.#statistics.removals += 1;
+      this.#statistics.changes += output.changes.filter(({ kind }) => kind === "completed").length;
+      this.#countInherited(output);
     };
   }
 
@@ -85,6 +106,17 @@ export class RandomRun {
     this.#statistics.terms = this.#cluster.ghost.leaderCount;
     this.#statistics.committed = this.#cluster.ghost.lastCommitted - this.#firstIndex;
     return this.#statistics;
+  }
+
+  /** The final configuration after a joint one of an earlier term. */
+  #countInherited({ entries }: Output): void {
+    for (const { kind, payload, term } of entries) {
+      if (kind !== "configuration") continue;
+      const { outgoing } = testCodec.decodeConfiguration(payload);
+      if (outgoing.length > 0) this.#jointTerm = term;
+      else if (this.#jointTerm < term && this.#jointTerm > 0) this.#statistics.inherited += 1;
+      if (outgoing.length === 0) this.#jointTerm = 0;
+    }
   }
 
   #act(): void {
@@ -101,15 +133,17 @@ export class RandomRun {
   /** What goes on without any fault; how fast time passes against the network and the disks differs from seed to seed. */
   #drawActions(): Action[] {
     const random = this.#random;
+    const isCalm = this.#focus === "members";
     return [
       { weight: 40 + random.integer(40), run: () => this.#deliver() },
-      { weight: 5 + random.integer(20), run: () => this.#finishWrites() },
-      { weight: 2 + random.integer(10), run: () => this.#passTime() },
+      { weight: (isCalm ? 15 : 5) + random.integer(20), run: () => this.#finishWrites() },
+      { weight: isCalm ? 1 + random.integer(5) : 2 + random.integer(10), run: () => this.#passTime() },
       { weight: 2 + random.integer(10), run: () => this.#propose() },
       { weight: 1 + random.integer(4), run: () => this.#cluster.confirm(this.#anyLeader()) },
       { weight: 2, run: () => this.#cluster.answerRead(this.#leaderOrAny()) },
       { weight: random.integer(3), run: () => this.#cluster.takeSnapshot(this.#leaderOrAny()) },
-      { weight: 2 + random.integer(15), run: () => this.#fault() },
+      { weight: isCalm ? 1 + random.integer(4) : 1, run: () => this.#changeMembers() },
+      { weight: isCalm ? 1 + random.integer(4) : 2 + random.integer(15), run: () => this.#fault() },
     ];
   }
 
@@ -174,6 +208,12 @@ export class RandomRun {
     const id = this.#leaderOrAny();
     const decidedInTerm = this.#random.chance(20) ? this.#cluster.node(id).raft.term : null;
     this.#cluster.propose(id, `p${this.#proposed}`, this.#random.chance(20), decidedInTerm);
+  }
+
+  #changeMembers(): void {
+    const id = this.#anyLeader();
+    const change = drawChange(this.#random, this.#cluster.node(id).raft, [...this.#cluster.nodes.keys()]);
+    this.#cluster.changeMembers(id, change, this.#random.chance(40));
   }
 
   #lose(): void {
@@ -247,8 +287,11 @@ export class RandomRun {
     this.#cluster.nowMs += this.#random.integer(3 * electionTimeoutMsMin);
   }
 
+  /** Mostly whom the leader, or else anybody, counts as a member. */
   #any(): string {
-    return this.#random.pick([...this.#cluster.nodes.keys()]);
+    const nodes = [...this.#cluster.nodes.values()];
+    if (this.#random.chance(10)) return this.#random.pick(nodes).id;
+    return this.#random.pick(memberIdsOf(this.#cluster.leader ?? this.#random.pick(nodes)));
   }
 
   /** Anybody who believes to lead, deposed leaders as well. */
@@ -277,6 +320,8 @@ export class RandomRun {
     cluster.run(2 * electionTimeoutMsMin);
     const hasLeader = cluster.run(8 * electionTimeoutMsMin, () => cluster.leader !== null && isSettled(cluster));
     assert.ok(hasLeader, "a leader within ten election timeouts after healing");
+    // The leader itself may be about to leave.
+    cluster.run(4 * electionTimeoutMsMin, () => cluster.leader?.status?.isChanging === false && isSettled(cluster));
     const leader = cluster.leader as TestNode;
     const { term } = leader.raft;
     cluster.propose(leader.id, "last words", true);
@@ -286,7 +331,8 @@ export class RandomRun {
       40 * electionTimeoutMsMin,
       () => areEqual(cluster) && this.#statistics.confirmed > confirmed,
     );
-    assert.ok(isAgreed, "all nodes agree after healing");
+    assert.ok(isAgreed, "all members agree after healing");
+    assert.equal((cluster.leader as TestNode).status?.isChanging, false, "no change is left half-done");
     cluster.run(10 * electionTimeoutMsMin);
     assert.equal(cluster.leader?.raft.term, term, "the term is at rest");
     assert.ok(leader.appliedTexts.includes("last words"), "a proposal is committed after healing");
@@ -296,11 +342,24 @@ export class RandomRun {
 function isSettled(cluster: Cluster): boolean {
   const { leader } = cluster;
   if (leader === null || leader.status?.transferTo !== null) return false;
-  return cluster.upNodes.every((node) => node.raft.term === leader.raft.term && node.raft.leader === leader.id);
+  return membersOf(cluster, leader).every(
+    (node) => node.raft.term === leader.raft.term && node.raft.leader === leader.id,
+  );
+}
+
+function membersOf(cluster: Cluster, leader: TestNode): TestNode[] {
+  return memberIdsOf(leader).map((id) => cluster.node(id));
+}
+
+function memberIdsOf({ raft }: TestNode): string[] {
+  const { voters, outgoing, learners } = raft.configuration;
+  return [...new Set([...voters, ...outgoing, ...learners].map((member) => member.id))];
 }
 
 function areEqual(cluster: Cluster): boolean {
-  const [first, ...others] = cluster.upNodes;
+  const { leader } = cluster;
+  if (leader === null) return false;
+  const [first, ...others] = membersOf(cluster, leader);
   if (first === undefined || first.applied !== first.raft.lastIndex) return false;
   return others.every((node) => node.applied === first.applied && node.hash === first.hash);
 }

@@ -1,5 +1,5 @@
 /** Outputs in words, one line for each thing that a node does. `=>` marks what waited for the disk. */
-import type { Entry, LogBase, Message, Outbound, Output, Position } from "../../src/index.js";
+import type { ChangeOutcome, Entry, LogBase, Message, Outbound, Output, Position } from "../../src/index.js";
 import { textOf } from "./codec.js";
 import type { TestNode } from "./node.js";
 
@@ -17,6 +17,8 @@ export function outputLines(node: TestNode, output: Output): string[] {
   for (const { id, index } of output.confirmed) say(`confirms request ${id} at ${index}`);
   for (const id of output.unconfirmed) say(`can't confirm request ${id}`);
   for (const { id, code } of output.refused) say(`refuses proposal ${id}: ${code}`);
+  for (const outcome of output.changes) say(changeText(outcome));
+  if (output.isRemoved) say("was removed");
   for (const { to, base, chunk } of output.snapshotReads) say(`reads chunk ${chunk} of ${baseText(base)} for ${to}`);
   return lines;
 }
@@ -86,8 +88,24 @@ function baseText(base: LogBase): string {
   return positionText(base.position);
 }
 
-function configurationText({ voters, outgoing, learners }: LogBase["configuration"]): string {
+export function configurationText({ voters, outgoing, learners, removed }: LogBase["configuration"]): string {
   const ids = (members: readonly { readonly id: string }[]): string => members.map((member) => member.id).join(" ");
-  const joint = outgoing.length > 0 ? `, outgoing ${ids(outgoing)}` : "";
-  return `voters ${ids(voters)}${joint}${learners.length > 0 ? `, learners ${ids(learners)}` : ""}`;
+  const parts = [`voters ${ids(voters)}`];
+  if (outgoing.length > 0) parts.push(`outgoing ${ids(outgoing)}`);
+  if (learners.length > 0) parts.push(`learners ${ids(learners)}`);
+  if (removed.length > 0) parts.push(`removed ${removed.join(" ")}`);
+  return parts.join(", ");
+}
+
+function changeText(outcome: ChangeOutcome): string {
+  switch (outcome.kind) {
+    case "refused":
+      return `refuses change ${outcome.id}: ${outcome.code}${outcome.member === null ? "" : ` ${outcome.member}`}`;
+    case "appended":
+      return `has appended change ${outcome.id} at ${outcome.index}`;
+    case "completed":
+      return `has completed change ${outcome.id} at ${outcome.index}`;
+    case "unknown":
+      return `doesn't know the end of change ${outcome.id}`;
+  }
 }
