@@ -21,7 +21,7 @@ export function show(value: unknown): string {
   return text.length > shownLengthMax ? `${text.slice(0, shownLengthMax)}...` : text;
 }
 
-const namePattern = /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,62}[A-Za-z0-9])?$/;
+export const namePattern: RegExp = /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,62}[A-Za-z0-9])?$/;
 
 function nameProblem(value: unknown): string | null {
   if (typeof value === "string" && namePattern.test(value)) return null;

@@ -2,6 +2,9 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { STATUS_CODES } from "node:http";
 import { isLoopback } from "./address.js";
+import { backupContentType, streamBackup } from "./backup-stream.js";
+import type { BackupSource } from "./backup-stream.js";
+import { BackupRefusedError } from "./backup-taking.js";
 
 export interface Health {
   readonly isLive: boolean;
@@ -24,6 +27,8 @@ export interface HttpParts {
   /** This node's own view of itself; null before the cluster is formed. */
   status(): object | null;
   metrics(): Promise<{ readonly contentType: string; readonly text: string }>;
+  /** Rejects with BackupRefusedError. */
+  backup(): Promise<BackupSource>;
 }
 
 /** Why a request is refused before anything else is looked at; null when it may go on. */
@@ -65,8 +70,10 @@ export function createHttpHandler(
     const path = (request.url ?? "/").split("?", 1)[0] ?? "/";
     const route = routes.get(path);
     if (route === undefined) return sendProblem(response, 404, "there is nothing at this path");
-    if (request.method !== "GET" && request.method !== "HEAD") {
-      response.setHeader("allow", "GET, HEAD");
+    // Whoever asks for the head of a backup alone would have one taken for nothing.
+    const allowed = route === sendBackup ? ["GET"] : ["GET", "HEAD"];
+    if (!allowed.includes(request.method ?? "")) {
+      response.setHeader("allow", allowed.join(", "));
       return sendProblem(response, 405, "this path can only be read");
     }
     route(parts, response);
@@ -80,7 +87,10 @@ const routes: ReadonlyMap<string, Route> = new Map<string, Route>([
   ["/readyz", (parts, response) => sendHealth(response, parts.health(), "isReady")],
   ["/metrics", sendMetrics],
   ["/v1/status", sendStatus],
+  ["/v1/backup", sendBackup],
 ]);
+
+const commonHeaders = { "cache-control": "no-store", "x-content-type-options": "nosniff" };
 
 function sendHealth(response: ServerResponse, health: Health, asked: "isLive" | "isReady"): void {
   if (health[asked]) sendJson(response, 200, "application/json", { status: "ok" });
@@ -100,10 +110,27 @@ function sendMetrics(parts: HttpParts, response: ServerResponse): void {
   );
 }
 
-/** RFC 9457. */
-function sendProblem(response: ServerResponse, status: number, detail: string): void {
+/** Only of a node that is up to date as far as it knows. */
+function sendBackup(parts: HttpParts, response: ServerResponse): void {
+  const { isReady, problem } = parts.health();
+  if (!isReady) return sendProblem(response, 503, problem ?? "not yet", "not_ready");
+  parts.backup().then(
+    (source) => {
+      response.writeHead(200, { ...commonHeaders, "content-type": backupContentType });
+      return streamBackup(response, source);
+    },
+    (error: unknown) => {
+      if (error instanceof BackupRefusedError) sendProblem(response, 503, error.message, error.code);
+      else sendProblem(response, 500, "the backup could not be taken", "internal");
+    },
+  );
+}
+
+/** RFC 9457, with a stable `code` where programs tell problems apart. */
+function sendProblem(response: ServerResponse, status: number, detail: string, code?: string): void {
   const title = STATUS_CODES[status] ?? "Error";
-  sendJson(response, status, "application/problem+json", { type: "about:blank", title, status, detail });
+  const problem = { type: "about:blank", title, status, detail, ...(code === undefined ? {} : { code }) };
+  sendJson(response, status, "application/problem+json", problem);
 }
 
 function sendJson(response: ServerResponse, status: number, contentType: string, body: object): void {
@@ -115,8 +142,7 @@ function send(response: ServerResponse, status: number, contentType: string, tex
   response.writeHead(status, {
     "content-type": contentType,
     "content-length": body.length,
-    "cache-control": "no-store",
-    "x-content-type-options": "nosniff",
+    ...commonHeaders,
   });
   // Node leaves the body out of an answer to HEAD.
   response.end(body);

@@ -5,6 +5,23 @@ export { runNode } from "./run-node.js";
 export type { RunNodeOptions } from "./run-node.js";
 export { ConfigError, loadConfig, parseConfig } from "./config.js";
 export type { Config, ConfigEnvironment, ConfigProblem, ConfiguredNode, ServerLimits, Timing } from "./config.js";
+export { parseAddress } from "./address.js";
+export { namePattern } from "./config-schema.js";
+export {
+  assertEmpty,
+  BackupError,
+  BackupExistsError,
+  DirectoryNotEmptyError,
+  StorageError,
+  writeBackupFile,
+} from "@holdfast/storage";
+export type { BackupHeader, WrittenBackup } from "@holdfast/storage";
+export { VersionError } from "@holdfast/lock";
+export { backupBytes, salvageDirectory } from "./salvage.js";
+export type { Salvaged } from "./salvage.js";
+export { restoreFile, restoreMachine } from "./restore.js";
+export type { Restored, RestoreOptions, RestoreParts } from "./restore.js";
+export { aboveMax, RestoreIndexError } from "./restore-index.js";
 export { exitCodes } from "./exit-codes.js";
 export type { ExitCode, ExitName } from "./exit-codes.js";
 export { createLogger, logLevels } from "./logger.js";

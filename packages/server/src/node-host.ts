@@ -20,10 +20,12 @@ import { encodeCommand } from "@holdfast/wire";
 import type { NodeAddress, NodeStatus, Refusal } from "@holdfast/wire";
 import { Applier } from "./applier.js";
 import { AppendTimer } from "./append-timer.js";
+import type { BackupSource } from "./backup-stream.js";
+import { BackupTaking } from "./backup-taking.js";
 import { ClientGateway } from "./client-gateway.js";
+import { ClusterVersions } from "./cluster-versions.js";
 import type { GatewayHost } from "./gateway-host.js";
 import { LeaseKeeper } from "./lease-keeper.js";
-import { ClusterVersions } from "./cluster-versions.js";
 import type { NodeHostOptions, NodeHostParts, StopReason } from "./node-host-types.js";
 import { NodeReport } from "./node-report.js";
 import { Persister } from "./persister.js";
@@ -53,6 +55,7 @@ export class NodeHost implements PeerEvents {
   private readonly keeper: LeaseKeeper;
   private readonly snapshots: SnapshotKeeper;
   private readonly source: SnapshotSource;
+  private readonly backup: BackupTaking;
   private readonly versions: ClusterVersions;
   private readonly rounds: QuorumRounds = new QuorumRounds();
   private readonly reporter: NodeReport;
@@ -104,6 +107,7 @@ export class NodeHost implements PeerEvents {
         const base = this.snapshots.onWritten(chunk);
         if (base === null) return this.schedule();
         this.source.noteTaken(base.position.index);
+        this.backup.noteTaken(base);
         this.enqueue({ kind: "step", event: (nowMs) => ({ kind: "snapshotTaken", nowMs, base }) });
       },
       onFailed: (error) => this.stop({ kind: "storage", error }),
@@ -114,11 +118,6 @@ export class NodeHost implements PeerEvents {
       gather: (onReady, onFailed) => this.rounds.gather(onReady, onFailed),
       acknowledge: (session, number) => this.gateway.acknowledge(session, number),
     });
-    this.snapshots = new SnapshotKeeper(options.snapshots);
-    this.source = new SnapshotSource(parts.store);
-    this.gateway = new ClientGateway(options.gateway, this.gatewayHost(), parts.logger);
-  }
-
     this.versions = new ClusterVersions({
       self: options.raft.id,
       range: options.versions,
@@ -128,6 +127,17 @@ export class NodeHost implements PeerEvents {
       propose: (command, onRefused) => this.proposeOwn(command, onRefused),
       logger: parts.logger,
     });
+    this.snapshots = new SnapshotKeeper(options.snapshots);
+    this.source = new SnapshotSource(parts.store);
+    this.backup = new BackupTaking({
+      begin: () => this.beginSnapshot(),
+      pin: (index) => this.source.pin(index),
+      read: (index, chunk) => this.source.read(index, chunk),
+      onFailed: (error) => this.stop({ kind: "storage", error }),
+    });
+    this.gateway = new ClientGateway(options.gateway, this.gatewayHost(), parts.logger);
+  }
+
   start(): void {
     this.schedule();
   }
@@ -153,6 +163,11 @@ export class NodeHost implements PeerEvents {
     return { term: this.raft.term, last: this.raft.lastPosition };
   }
 
+  /** As far as this node has applied the log. */
+  get clusterVersion(): number {
+    return this.applier.machine.clusterVersion;
+  }
+
   /** For metrics. */
   get report(): NodeReport {
     return this.reporter;
@@ -162,13 +177,17 @@ export class NodeHost implements PeerEvents {
     return this.reporter.status(this.parts.clock.monotonicMs() - this.startedAtMs);
   }
 
-  /** A hash of the lock machine: equal on all nodes at equal lastApplied. Costs a walk over all of it. */
-  stateHash(): string {
-  /** As far as this node has applied the log. */
-  get clusterVersion(): number {
-    return this.applier.machine.clusterVersion;
+  /** A consistent state of this node, as of now or later, on its disk. Rejects with BackupRefusedError. */
+  async takeBackup(): Promise<BackupSource> {
+    this.schedule();
+    const { clusterId, raft } = this.options;
+    const { base, ...reading } = await this.backup.take();
+    const takenAtMs = Math.round(this.parts.clock.wallMs());
+    return { header: { clusterId, nodeId: raft.id, base, takenAtMs }, ...reading };
   }
 
+  /** A hash of the lock machine: equal on all nodes at equal lastApplied. Costs a walk over all of it. */
+  stateHash(): string {
     return String(this.applier.machine.stateHash());
   }
 
@@ -244,6 +263,7 @@ export class NodeHost implements PeerEvents {
     this.handleFrames();
     if (this.nowMs >= this.raft.nextDeadlineMs()) this.raft.step({ kind: "tick", nowMs: this.nowMs });
     this.maybeDecide(isTimerDue);
+    if (this.isServing) this.versions.maybeBegin();
     this.advance();
     this.transfers.settle(this.nowMs, () => (this.isLeader() ? null : this.reporter.leader()));
     this.advanceSnapshot();
@@ -264,7 +284,6 @@ export class NodeHost implements PeerEvents {
 
   private handleEvent(event: NodeEvent): void {
     const { nowMs, raft } = this;
-    if (this.isServing) this.versions.maybeBegin();
     switch (event.kind) {
       case "peer":
         for (const message of event.messages) {
@@ -333,11 +352,13 @@ export class NodeHost implements PeerEvents {
     for (const id of output.unconfirmed) this.rounds.onUnconfirmed(id);
     if (output.install !== null) {
       this.snapshots.abandon();
+      this.backup.noteAbandoned();
       this.applier.install(output.install);
       this.parts.logger.info({ index: output.install.position.index, term: this.raft.term }, "snapshot installed");
     }
     const bytes = this.applier.apply(output.committed);
     this.snapshots.noteApplied(output.committed.length, bytes);
+    this.versions.noteApplied();
     this.rounds.onApplied(this.applier.lastApplied);
     for (const read of output.snapshotReads) this.readSnapshot(read.to, read.base, read.chunk);
   }
@@ -359,7 +380,6 @@ export class NodeHost implements PeerEvents {
   /** The armed timer is late by more than half an election timeout: the loop was stuck, and nobody could be heard. */
   private noteStall(): void {
     const lateMs = this.timer.lateMs(this.nowMs);
-    this.versions.noteApplied();
     if (lateMs <= this.options.raft.electionTimeoutMsMin / 2) return;
     this.timer.restart(this.nowMs);
     this.keeper.noteStall(lateMs);
@@ -384,6 +404,22 @@ export class NodeHost implements PeerEvents {
     this.raft.step({ kind: "propose", nowMs: this.nowMs, proposal: { id, payload, reserved, decidedInTerm } });
   }
 
+  private proposeOwn(command: Command, onRefused: (refusal: Refusal) => void): void {
+    this.proposeCommand(command, encodeCommand(command), true, this.raft.term, onRefused);
+  }
+
+  private proposeCommand(
+    command: Command,
+    payload: Uint8Array,
+    reserved: boolean,
+    decidedInTerm: Proposal["decidedInTerm"],
+    onRefused: (refusal: Refusal) => void,
+  ): void {
+    const refusal = this.versions.gate(command.kind);
+    if (refusal === null) this.propose(payload, reserved, decidedInTerm, onRefused);
+    else onRefused(refusal);
+  }
+
   private onEffects(index: Index, effects: readonly Effect[]): void {
     this.parts.metrics.noteEffects(effects, this.isServing);
     // What a new leader still has to apply of earlier terms answers nobody: it may be older than the question.
@@ -405,24 +441,9 @@ export class NodeHost implements PeerEvents {
     this.parts.logger.info({ role, term, leader, index: this.raft.lastIndex, reason }, `${role} in term ${term}`);
     this.parts.metrics.noteRole(role);
     const lostLeadership = this.wasLeader && role !== "leader";
-  private proposeOwn(command: Command, onRefused: (refusal: Refusal) => void): void {
-    this.proposeCommand(command, encodeCommand(command), true, this.raft.term, onRefused);
-  }
-
-  private proposeCommand(
-    command: Command,
-    payload: Uint8Array,
-    reserved: boolean,
-    decidedInTerm: Proposal["decidedInTerm"],
-    onRefused: (refusal: Refusal) => void,
-  ): void {
-    const refusal = this.versions.gate(command.kind);
-    if (refusal === null) this.propose(payload, reserved, decidedInTerm, onRefused);
-    else onRefused(refusal);
-  }
-
     if (lostLeadership) {
       this.isServing = false;
+      this.versions.onLeadershipLost();
       this.keeper.stop();
       this.rounds.failAll();
       this.appends.clear();
@@ -444,15 +465,21 @@ export class NodeHost implements PeerEvents {
   }
 
   // Snapshots.
-      this.versions.onLeadershipLost();
 
   private advanceSnapshot(): void {
-    if (this.snapshots.isDue) this.snapshots.begin(this.applier.machine, this.raft.baseAt(this.applier.lastApplied));
+    if (!this.snapshots.isTaking) this.backup.advance(this.parts.store.snapshot, this.applier.lastApplied);
+    if (this.snapshots.isDue) this.beginSnapshot();
     const chunk = this.snapshots.next(this.raft.persistedIndex);
     if (chunk !== null) this.persister.enqueueOwnChunk(chunk);
     if (!this.source.isRemovalDue) return;
     const through = this.source.takeRemovable(this.raft.status(), this.options.raft.electionTimeoutMsMin);
     if (through !== null) this.persister.enqueueRemoval(through);
+  }
+
+  private beginSnapshot(): LogBase {
+    const base = this.raft.baseAt(this.applier.lastApplied);
+    this.snapshots.begin(this.applier.machine, base);
+    return base;
   }
 
   private readSnapshot(to: NodeId, base: LogBase, chunk: number): void {
@@ -518,6 +545,7 @@ export class NodeHost implements PeerEvents {
     this.isStopped = true;
     this.timer.cancel();
     this.keeper.stop();
+    this.backup.stop();
     this.resolveStopped(reason);
   }
 }

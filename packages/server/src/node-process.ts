@@ -6,6 +6,8 @@ import { StorageError } from "@holdfast/storage";
 import type { DataDirectory } from "@holdfast/storage";
 import { entryCodec, limits as wireLimits } from "@holdfast/wire";
 import { formatAddress, isLoopback, parseAddress } from "./address.js";
+import type { BackupSource } from "./backup-stream.js";
+import { BackupRefusedError } from "./backup-taking.js";
 import type { Config, ConfiguredNode } from "./config.js";
 import { endingFor, oldCopyReason, refusedByPeer } from "./endings.js";
 import type { Ending } from "./endings.js";
@@ -274,9 +276,15 @@ export class NodeProcess {
         health: () => this.health(),
         status: () => this.host?.status() ?? null,
         metrics: () => metrics.render(),
+        backup: () => this.takeBackup(),
         onRejected: (reason) => metrics.noteRejected(reason),
       },
     );
+  }
+
+  private takeBackup(): Promise<BackupSource> {
+    if (this.host !== null) return this.host.takeBackup();
+    return Promise.reject(new BackupRefusedError("not_ready", "the node is not part of a cluster yet"));
   }
 
   private health(): Health {

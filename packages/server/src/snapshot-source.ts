@@ -1,6 +1,6 @@
 /**
  * Gives chunks of this node's snapshots to followers, and keeps one that is on its way to a follower although a newer one is there: else
- * a follower that takes a snapshot more slowly than new ones come would begin anew for ever.
+ * a follower that takes a snapshot more slowly than new ones come would begin anew for ever. A backup is read from it in the same way.
  */
 import type { Index, RaftStatus } from "@holdfast/raft";
 import type { Store } from "@holdfast/storage";
@@ -23,6 +23,8 @@ export class SnapshotSource {
   /** The newest, while older ones are kept for followers. */
   private newest: Index | null = null;
   private newer = 0;
+  /** Of a backup that is being read. */
+  private pinned: Index | null = null;
 
   constructor(store: Store) {
     this.store = store;
@@ -45,6 +47,11 @@ export class SnapshotSource {
     this.newer += 1;
   }
 
+  /** Keeps it for a backup as if a follower took it; null gives it free. */
+  pin(index: Index | null): void {
+    this.pinned = index;
+  }
+
   get isRemovalDue(): boolean {
     return this.newest !== null;
   }
@@ -53,9 +60,11 @@ export class SnapshotSource {
   takeRemovable({ peers }: Pick<RaftStatus, "peers">, heardWithinMs: number): Index | null {
     const { newest } = this;
     if (newest === null) return null;
-    const isOlderOnItsWay = peers.some(
+    const isPinned = this.pinned !== null && this.pinned < newest;
+    const isTaken = peers.some(
       ({ snapshot, heardMsAgo }) => snapshot !== null && snapshot.index < newest && heardMsAgo < heardWithinMs,
     );
+    const isOlderOnItsWay = isPinned || isTaken;
     if (isOlderOnItsWay && this.newer <= newerMax) return null;
     this.newest = null;
     this.newer = 0;

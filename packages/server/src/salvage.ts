@@ -1,0 +1,51 @@
+/** What is left of a cluster whose majority is gone: the state that one surviving node's directory leads to. */
+import type { LockMachine } from "@holdfast/lock";
+import { BackupEncoder, openStoppedDirectory, readMachineBootId } from "@holdfast/storage";
+import type { BackupHeader, StorageLogger } from "@holdfast/storage";
+import { decodeCommand } from "@holdfast/wire";
+import { configurationIn } from "./formation.js";
+import { chunksOf } from "./restore.js";
+import { loadMachine } from "./stored-machine.js";
+
+export interface Salvaged {
+  readonly header: BackupHeader;
+  /** After every entry that the directory has, whether or not it was ever committed. */
+  readonly machine: LockMachine;
+  /** Entries behind its snapshot: some of the last ones may never have been committed. */
+  readonly entries: number;
+  /** Why no node starts from the directory; null when one would. */
+  readonly problem: string | null;
+}
+
+/** Rejects with StorageError, and for a log of a later release with what its node would end with. */
+export async function salvageDirectory(
+  directory: string,
+  options: { readonly force: boolean; readonly logger?: StorageLogger; readonly wallMs?: () => number },
+): Promise<Salvaged> {
+  const { wallMs = Date.now, ...others } = options;
+  const stopped = await openStoppedDirectory({ directory, machineBootId: readMachineBootId(), ...others });
+  try {
+    const { nodeId, clusterId, restored, store, problem } = stopped;
+    const machine = await loadMachine(store);
+    for (const { index, kind, payload } of restored.entries) {
+      if (kind === "command") machine.apply(index, decodeCommand(payload));
+    }
+    const last = restored.entries.at(-1) ?? { ...restored.base.position, chain: restored.base.chain };
+    // The node may have promised a vote in a later term than its last entry's.
+    const position = { term: restored.hardState.term, index: last.index };
+    const base = { position, chain: last.chain, configuration: configurationIn(restored) };
+    const header = { clusterId, nodeId, base, takenAtMs: wallMs() };
+    return { header, machine, entries: restored.entries.length, problem };
+  } finally {
+    await stopped.close();
+  }
+}
+
+/** The bytes of a backup file. */
+// oxlint-disable-next-line require-await -- files are written from an async source
+export async function* backupBytes(header: BackupHeader, machine: LockMachine): AsyncGenerator<Uint8Array> {
+  const encoder = new BackupEncoder();
+  yield encoder.header(header);
+  for (const chunk of chunksOf(machine)) yield encoder.chunk(chunk);
+  yield encoder.end();
+}
