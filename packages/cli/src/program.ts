@@ -11,6 +11,7 @@ import { addStatusCommand } from "./commands/status.js";
 import { addTransferCommand } from "./commands/transfer.js";
 import type { Context } from "./context.js";
 import { exitCodes } from "./exit-codes.js";
+import { addUpgradeCommand } from "./commands/upgrade.js";
 import { failureOf, failureText } from "./failures.js";
 import type { Io } from "./io.js";
 

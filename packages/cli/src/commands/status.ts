@@ -25,7 +25,7 @@ export function addStatusCommand(program: Command, context: Context): void {
 }
 
 /** Asks the nodes that were named; when they know of others, asks all of them. */
-async function reportsFor(options: ClusterOptions, io: Io): Promise<readonly NodeReport[]> {
+export async function reportsFor(options: ClusterOptions, io: Io): Promise<readonly NodeReport[]> {
   const asked = await askNodes(options, io);
   const named = new Set(asked.map(({ endpoint }) => endpoint));
   const known = new Set(asked.flatMap(({ status }) => status?.nodes.map(({ client }) => client) ?? []));
@@ -90,7 +90,10 @@ export interface NodeSummary {
   readonly sessions: number | null;
   readonly locks: number | null;
   readonly uptimeMs: number | null;
+  /** The release. */
   readonly version: string | null;
+  /** The cluster versions that it can run. */
+  readonly versions: { readonly min: number; readonly max: number } | null;
   readonly error: string | null;
 }
 
@@ -99,6 +102,8 @@ export interface StatusSummary {
   readonly leader: string | null;
   readonly term: number | null;
   readonly clusterId: string | null;
+  /** The highest that any node has applied; null when none answers. */
+  readonly clusterVersion: number | null;
   readonly nodes: readonly NodeSummary[];
 }
 
@@ -115,6 +120,7 @@ export function summaryOf(reports: readonly NodeReport[]): StatusSummary {
     leader: leader?.id ?? null,
     term: answers.length === 0 ? null : newest,
     clusterId: answers.find(({ clusterId }) => clusterId !== "")?.clusterId ?? null,
+    clusterVersion: answers.length === 0 ? null : Math.max(...answers.map((each) => each.clusterVersion)),
     nodes: nodes.sort((a, b) => ((a.id ?? a.endpoint) < (b.id ?? b.endpoint) ? -1 : 1)),
   };
 }
@@ -133,11 +139,25 @@ function nodeSummary({ endpoint, status, error }: NodeReport, knownId: string | 
     locks: status?.locks ?? null,
     uptimeMs: status === null ? null : Math.round(status.uptimeMs),
     version: status?.version ?? null,
+    versions: status?.versions ?? null,
     error: error?.message ?? null,
   };
 }
 
-const head = ["NODE", "ROLE", "TERM", "COMMITTED", "APPLIED", "LAST", "SNAPSHOT", "SESSIONS", "LOCKS", "UP", "CLIENTS"];
+const head = [
+  "NODE",
+  "ROLE",
+  "TERM",
+  "COMMITTED",
+  "APPLIED",
+  "LAST",
+  "SNAPSHOT",
+  "SESSIONS",
+  "LOCKS",
+  "UP",
+  "RUNS",
+  "CLIENTS",
+];
 
 export function statusText(status: StatusSummary): string {
   const cell = (value: number | null): string => (value === null ? "" : String(value));
@@ -154,10 +174,18 @@ export function statusText(status: StatusSummary): string {
       node.locks,
     ].map(cell),
     node.uptimeMs === null ? "" : formatDuration(Math.floor(node.uptimeMs / 1_000) * 1_000),
+    rangeText(node.versions),
     plain(node.endpoint),
   ]);
   const errors = new Set(status.nodes.flatMap(({ error }) => (error === null ? [] : [`${plain(error)}\n`])));
   const leads = status.leader === null ? "nobody leads" : `${plain(status.leader)} leads in term ${status.term}`;
-  const cluster = status.clusterId === null ? "" : `cluster ${plain(status.clusterId)}: `;
+  const version = status.clusterVersion === null ? "" : ` at version ${status.clusterVersion}`;
+  const cluster = status.clusterId === null ? "" : `cluster ${plain(status.clusterId)}${version}: `;
   return `${cluster}${leads}\n\n${columns(head, rows)}${errors.size === 0 ? "" : `\n${[...errors].join("")}`}`;
+}
+
+/** "1", or "1-2". Empty for a node that doesn't answer. */
+export function rangeText(versions: NodeSummary["versions"]): string {
+  if (versions === null) return "";
+  return versions.min === versions.max ? String(versions.max) : `${versions.min}-${versions.max}`;
 }

@@ -6,6 +6,7 @@ import { Latencies } from "../../src/bench/latencies.js";
 import { benchText } from "../../src/commands/bench.js";
 import { listText, lockText } from "../../src/commands/queries.js";
 import { mergeReports, statusText, summaryOf } from "../../src/commands/status.js";
+import { progressOf, progressText } from "../../src/commands/upgrade.js";
 
 function statusOf(id: string, role: string, term: number, more: Partial<NodeStatus> = {}): NodeReport {
   const nodes = ["n1", "n2", "n3"].map((each, index) => ({ id: each, client: `127.0.0.1:${7101 + index}` }));
@@ -33,7 +34,8 @@ function silent(endpoint: string): NodeReport {
 }
 
 test("status: leader, and each node; one that is silent has its name from the others", () => {
-  const status = summaryOf([silent("127.0.0.1:7103"), statusOf("n2", "leader", 4), statusOf("n1", "follower", 4)]);
+  const newer = statusOf("n1", "follower", 4, { versions: { min: 1, max: 2 } });
+  const status = summaryOf([silent("127.0.0.1:7103"), statusOf("n2", "leader", 4), newer]);
   assert.equal(status.leader, "n2");
   assert.deepEqual(
     status.nodes.map(({ id, role, term, commitIndex }) => ({ id, role, term, commitIndex })),
@@ -46,12 +48,12 @@ test("status: leader, and each node; one that is silent has its name from the ot
   assert.equal(
     statusText(status),
     [
-      "cluster c1: n2 leads in term 4",
+      "cluster c1 at version 1: n2 leads in term 4",
       "",
-      "NODE  ROLE         TERM  COMMITTED  APPLIED  LAST  SNAPSHOT  SESSIONS  LOCKS  UP   CLIENTS",
-      "n1    follower        4         12       11    13         0         2      3  61s  127.0.0.1:7101",
-      "n2    leader          4         12       11    13         0         2      3  61s  127.0.0.1:7102",
-      "n3    unreachable                                                                  127.0.0.1:7103",
+      "NODE  ROLE         TERM  COMMITTED  APPLIED  LAST  SNAPSHOT  SESSIONS  LOCKS  UP   RUNS  CLIENTS",
+      "n1    follower        4         12       11    13         0         2      3  61s  1-2   127.0.0.1:7101",
+      "n2    leader          4         12       11    13         0         2      3  61s  1     127.0.0.1:7102",
+      "n3    unreachable                                                                        127.0.0.1:7103",
       "",
       "127.0.0.1:7103: no answer",
       "",
@@ -62,7 +64,7 @@ test("status: leader, and each node; one that is silent has its name from the ot
 test("status: a leader of an older term, cut off from the rest, is not the cluster's", () => {
   const deposed = [statusOf("n1", "leader", 4), statusOf("n2", "follower", 5), statusOf("n3", "candidate", 5)];
   assert.equal(summaryOf(deposed).leader, null);
-  assert.match(statusText(summaryOf(deposed)), /^cluster c1: nobody leads\n/);
+  assert.match(statusText(summaryOf(deposed)), /^cluster c1 at version 1: nobody leads\n/);
   assert.equal(summaryOf([...deposed.slice(0, 2), statusOf("n3", "leader", 5)]).leader, "n3");
 });
 
@@ -78,6 +80,37 @@ test("status: an advertised address that can't be reached from here is replaced 
       ["n3", "127.0.0.1:7103", "unreachable"],
     ],
   );
+});
+
+test("upgrade: who is behind, what comes next, and when all is done", () => {
+  const at = (id: string, max: number, clusterVersion = 1) =>
+    statusOf(id, "follower", 4, { clusterVersion, versions: { min: 1, max } });
+  const half = progressOf(summaryOf([at("n1", 2), at("n2", 1), silent("127.0.0.1:7103")]));
+  assert.deepEqual(
+    [half.clusterVersion, half.highest, half.isFinalizable, half.nodes.map(({ versions }) => versions?.max ?? null)],
+    [1, 2, false, [2, 1, null]],
+  );
+  assert.equal(
+    progressText(half),
+    [
+      "cluster version: 1",
+      "",
+      "NODE  RUNS  RELEASE",
+      "n1    1-2     0.1.0",
+      "n2    1       0.1.0",
+      "n3",
+      "",
+      "not on all nodes yet: n2, n3; until it is finalized, the nodes can go back to the release before",
+      "",
+    ].join("\n"),
+  );
+  const ready = progressOf(summaryOf([at("n1", 2), at("n2", 2), at("n3", 2)]));
+  assert.equal(ready.isFinalizable, true);
+  assert.match(progressText(ready), /all nodes run version 2: holdfast upgrade --finalize raises the cluster to it\n$/);
+  const done = progressOf(summaryOf([at("n1", 2, 2), at("n2", 2, 1), at("n3", 2, 2)]));
+  assert.deepEqual([done.clusterVersion, done.isFinalizable], [2, false]);
+  assert.match(progressText(done), /nothing to finalize\n$/);
+  assert.equal(progressOf(summaryOf([silent("127.0.0.1:7101")])).clusterVersion, null);
 });
 
 const held: LockView = {
