@@ -51,6 +51,7 @@ function createProgram(context: Context): Command {
   addQueryCommands(program, context);
   addReleaseCommand(program, context);
   addTransferCommand(program, context);
+  addUpgradeCommand(program, context);
   addBenchCommand(program, context);
   return program;
 }
