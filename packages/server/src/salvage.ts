@@ -42,7 +42,6 @@ export async function salvageDirectory(
 }
 
 /** The bytes of a backup file. */
-// oxlint-disable-next-line require-await -- files are written from an async source
 export async function* backupBytes(header: BackupHeader, machine: LockMachine): AsyncGenerator<Uint8Array> {
   const encoder = new BackupEncoder();
   yield encoder.header(header);

@@ -3,6 +3,7 @@ import { createServer, request } from "node:http";
 import type { IncomingHttpHeaders, Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { after, before, describe, test } from "node:test";
+import { BackupRefusedError } from "../src/backup-taking.js";
 import { createHttpHandler } from "../src/http.js";
 import type { Health } from "../src/http.js";
 
@@ -26,6 +27,7 @@ describe("plain HTTP on the client port", () => {
         health: () => health,
         status: () => status,
         metrics: async () => ({ contentType: "text/plain; version=0.0.4", text: await figures() }),
+        backup: () => Promise.reject(new BackupRefusedError("not_ready", "not here")),
       }),
     );
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -130,6 +132,7 @@ describe("plain HTTP on the client port", () => {
         health: () => ({ isLive: true, isReady: true, problem: null }),
         status: () => null,
         metrics: () => Promise.reject(new Error()),
+        backup: () => Promise.reject(new Error()),
       },
     );
     const open = createServer(handler);

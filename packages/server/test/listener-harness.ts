@@ -54,6 +54,7 @@ export async function start(changes: Partial<ClientListenerOptions> = {}, isOpen
     health: () => ({ isLive: true, isReady: true, problem: null }),
     status: () => null,
     metrics: () => Promise.resolve({ contentType: "text/plain", text: "" }),
+    backup: () => Promise.reject(new Error("not asked")),
   });
   const listener = createClientListener(options, {
     clock: createSystemClock(),

@@ -54,6 +54,27 @@ describe("snapshot source", () => {
     assert.deepEqual(await source.read(indexOf(10), 2), { bytes: null, done: false }, "the last one of what is gone");
   });
 
+  it("keeps an older one for a backup, as it does for a follower", () => {
+    const { store, complete } = storeOf();
+    complete(10, 3);
+    const source = new SnapshotSource(store);
+    const taken = (): Index | null => source.takeRemovable({ peers: [] }, 500);
+    source.pin(indexOf(10));
+    complete(20, 3);
+    source.noteTaken(indexOf(20));
+    assert.equal(taken(), null);
+    source.pin(null);
+    assert.equal(taken(), 20);
+    source.pin(indexOf(20));
+    for (let index = 30; index <= 100; index += 10) {
+      complete(index, 3);
+      source.noteTaken(indexOf(index));
+      assert.equal(taken(), null);
+    }
+    source.noteTaken(indexOf(110));
+    assert.equal(taken(), 110, "and not for ever");
+  });
+
   it("keeps an older one while a follower that is heard takes it, and not for ever", () => {
     const { store, complete } = storeOf();
     complete(10, 3);
