@@ -1,17 +1,19 @@
 /** The command line: commands, options, and how each way to fail ends. */
 import { readFileSync } from "node:fs";
 import { Command } from "commander";
+import { addBackupCommand } from "./commands/backup.js";
 import { addBenchCommand } from "./commands/bench.js";
 import { addDevCommand } from "./commands/dev.js";
 import { addLockCommand } from "./commands/lock.js";
 import { addNodeCommand } from "./commands/node.js";
 import { addQueryCommands } from "./commands/queries.js";
 import { addReleaseCommand } from "./commands/release.js";
+import { addRestoreCommand } from "./commands/restore.js";
 import { addStatusCommand } from "./commands/status.js";
 import { addTransferCommand } from "./commands/transfer.js";
+import { addUpgradeCommand } from "./commands/upgrade.js";
 import type { Context } from "./context.js";
 import { exitCodes } from "./exit-codes.js";
-import { addUpgradeCommand } from "./commands/upgrade.js";
 import { failureOf, failureText } from "./failures.js";
 import type { Io } from "./io.js";
 
@@ -52,6 +54,8 @@ function createProgram(context: Context): Command {
   addReleaseCommand(program, context);
   addTransferCommand(program, context);
   addUpgradeCommand(program, context);
+  addBackupCommand(program, context);
+  addRestoreCommand(program, context);
   addBenchCommand(program, context);
   return program;
 }

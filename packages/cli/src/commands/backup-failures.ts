@@ -1,0 +1,38 @@
+/** What backup and restore refuse, as failures of the command line. */
+import { CommandFailure } from "../command-failure.js";
+
+/** Runs `body`; what goes wrong with files, directories and clocks becomes a CommandFailure. */
+export async function withBackupFailures<T>(body: () => Promise<T>): Promise<T> {
+  try {
+    return await body();
+  } catch (error) {
+    throw (await failureFor(error)) ?? error;
+  }
+}
+
+async function failureFor(error: unknown): Promise<CommandFailure | null> {
+  const server = await import("@holdfast/server");
+  if (error instanceof server.BackupError) return new CommandFailure("storage", error.code, error.message);
+  if (error instanceof server.BackupExistsError) {
+    return new CommandFailure("error", "file_exists", `${error.message}: --force replaces it`);
+  }
+  if (error instanceof server.DirectoryNotEmptyError) {
+    const advice = "a restore makes a new directory; leave the old one as it is, and name another";
+    return new CommandFailure("error", "directory_not_empty", `${error.message}: ${advice}`);
+  }
+  if (error instanceof server.RestoreIndexError) {
+    const exit = error.code === "unsafe_above" ? "usage" : "error";
+    return new CommandFailure(exit, error.code, error.message);
+  }
+  if (error instanceof server.StorageError) return new CommandFailure(error.exitCode, error.code, error.message);
+  if (error instanceof server.VersionError) {
+    return new CommandFailure(server.exitCodes.newerFormat.code, error.code, error.message);
+  }
+  if (isSystemError(error)) return new CommandFailure("storage", "storage", error.message);
+  return null;
+}
+
+/** Of the operating system: no such file, no space, no permission. */
+function isSystemError(error: unknown): error is NodeJS.ErrnoException {
+  return error instanceof Error && "syscall" in error;
+}

@@ -1,0 +1,176 @@
+/** `holdfast backup`: a consistent snapshot of the cluster's state, from any of its nodes, in one file. */
+import type { WrittenBackup } from "@holdfast/server";
+import type { Command } from "commander";
+import { CommandFailure } from "../command-failure.js";
+import { endpointsFor, withCluster } from "../context.js";
+import type { ClusterOptions, Context } from "../context.js";
+import { facts, json, plain } from "../output.js";
+import { withBackupFailures } from "./backup-failures.js";
+
+interface BackupOptions extends ClusterOptions {
+  readonly node?: string;
+  readonly force?: boolean;
+}
+
+export function addBackupCommand(program: Command, context: Context): void {
+  withCluster(program.command("backup"))
+    .description("write a consistent snapshot of the cluster's state to a file")
+    .argument("<file>", "where to; it must not be there yet")
+    .option("--node <id>", "the node to take it from; without it the one that has applied most, a follower if one has")
+    .option("--force", "replace a file that is there")
+    .action(async (file: string, options: BackupOptions) => {
+      const source = await sourceFor(options, endpointsFor(options, context.io));
+      const written = await withBackupFailures(() => fetchBackup(source, file, options));
+      context.io.out(options.json === true ? json(summaryOf(file, written)) : textOf(file, written));
+    });
+}
+
+/** What /v1/status says, as far as it is needed here. */
+export interface SourceStatus {
+  readonly id: string;
+  readonly role: string;
+  readonly lastApplied: number;
+  readonly nodes: readonly { readonly id: string; readonly client: string }[];
+}
+
+export interface BackupSource {
+  readonly endpoint: string;
+  /** Null when only another node has named it. */
+  readonly status: SourceStatus | null;
+}
+
+async function sourceFor(options: BackupOptions, endpoints: string): Promise<string> {
+  const named = endpoints.split(",").map((endpoint) => endpoint.trim());
+  if (named.some((endpoint) => !URL.canParse(`http://${endpoint}`))) {
+    throw new CommandFailure("usage", "invalid_argument", `"${endpoints}" is no list of nodes; write host:port,...`);
+  }
+  const problems: string[] = [];
+  const ask = async (endpoint: string): Promise<BackupSource> => {
+    try {
+      const response = await fetch(`http://${endpoint}/v1/status`, { signal: AbortSignal.timeout(options.timeout) });
+      if (response.ok) return { endpoint, status: (await response.json()) as SourceStatus };
+      problems.push(`${endpoint}: ${await problemIn(response)}`);
+    } catch (error) {
+      problems.push(`${endpoint}: ${messageOf(error)}`);
+    }
+    return { endpoint, status: null };
+  };
+  const answers = await Promise.all(named.map(ask));
+  const others = new Set(answers.flatMap(({ status }) => status?.nodes.map(({ client }) => client) ?? []));
+  for (const endpoint of named) others.delete(endpoint);
+  // A node may be known by another name than the one that it was asked under: then it answers twice, and no harm is done.
+  const sources = [...answers, ...(await Promise.all([...others].map(ask)))];
+  const source = chooseSource(sources, options.node ?? null);
+  if (source !== null) return source.endpoint;
+  const what = options.node === undefined ? "no node answers" : `node ${plain(options.node)} doesn't answer`;
+  throw new CommandFailure("error", "unreachable", `${what} (${problems.map(plain).join("; ") || "it is not known"})`);
+}
+
+/** The node that was asked for; else the one that has applied most, and a follower rather than the leader. Null when none answers. */
+export function chooseSource(sources: readonly BackupSource[], node: string | null): BackupSource | null {
+  let best: BackupSource | null = null;
+  for (const source of sources) {
+    const { status } = source;
+    if (status === null || (node !== null && status.id !== node)) continue;
+    const most = best?.status?.lastApplied ?? -1;
+    const isSpared = status.lastApplied === most && best?.status?.role === "leader";
+    if (status.lastApplied > most || isSpared) best = source;
+  }
+  return best;
+}
+
+async function fetchBackup(endpoint: string, file: string, options: BackupOptions): Promise<WrittenBackup> {
+  const { writeBackupFile } = await import("@holdfast/server");
+  return writeBackupFile(file, bytesFrom(endpoint, options.timeout), { overwrite: options.force === true });
+}
+
+/** Asks when the first bytes are wanted: whoever may not write the file doesn't trouble the node. */
+async function* bytesFrom(endpoint: string, timeoutMs: number): AsyncGenerator<Uint8Array> {
+  // It takes a snapshot before its first byte; afterwards only a silent connection is given up.
+  const silence = new Silence(timeoutMs);
+  try {
+    const response = await fetch(`http://${endpoint}/v1/backup`, { signal: silence.signal });
+    silence.restart();
+    if (!response.ok) throw await refusalIn(endpoint, response);
+    if (response.body === null) throw new CommandFailure("error", "unreachable", `${endpoint} sent nothing`);
+    for await (const bytes of response.body) {
+      silence.restart();
+      yield bytes as Uint8Array;
+      silence.restart();
+    }
+  } catch (error) {
+    if (error instanceof CommandFailure) throw error;
+    throw new CommandFailure("error", "unreachable", `${endpoint} broke the backup off: ${messageOf(error)}`);
+  } finally {
+    silence.end();
+  }
+}
+
+class Silence {
+  readonly #controller = new AbortController();
+  readonly #timeoutMs: number;
+  #timer: NodeJS.Timeout;
+
+  constructor(timeoutMs: number) {
+    this.#timeoutMs = timeoutMs;
+    this.#timer = this.#arm();
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  restart(): void {
+    clearTimeout(this.#timer);
+    this.#timer = this.#arm();
+  }
+
+  end(): void {
+    clearTimeout(this.#timer);
+  }
+
+  #arm(): NodeJS.Timeout {
+    return setTimeout(
+      () => this.#controller.abort(new Error(`nothing came for ${this.#timeoutMs} ms`)),
+      this.#timeoutMs,
+    );
+  }
+}
+
+async function refusalIn(endpoint: string, response: Response): Promise<CommandFailure> {
+  const body: unknown = await response.json().catch(() => null);
+  const { code, detail } = (body ?? {}) as { readonly code?: unknown; readonly detail?: unknown };
+  const problem = typeof detail === "string" ? detail : `HTTP status ${response.status}`;
+  return new CommandFailure("error", typeof code === "string" ? code : "unreachable", plain(`${endpoint}: ${problem}`));
+}
+
+async function problemIn(response: Response): Promise<string> {
+  const body: unknown = await response.json().catch(() => null);
+  const { detail } = (body ?? {}) as { readonly detail?: unknown };
+  return typeof detail === "string" ? detail : `HTTP status ${response.status}`;
+}
+
+/** fetch hides the cause one level down. */
+function messageOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return error.cause instanceof Error && error.cause.message !== "" ? error.cause.message : error.message;
+}
+
+/** The facts of a backup, for programs. */
+export function summaryOf(file: string, { header, bytes, chunks }: WrittenBackup): object {
+  const { clusterId, nodeId: node, base, takenAtMs } = header;
+  const { index, term } = base.position;
+  return { file, bytes, chunks, clusterId, node, index, term, takenAt: new Date(takenAtMs).toISOString() };
+}
+
+export function textOf(file: string, { header, bytes }: WrittenBackup): string {
+  const { clusterId, nodeId, base, takenAtMs } = header;
+  return facts([
+    ["written", plain(file)],
+    ["bytes", String(bytes)],
+    ["cluster", plain(clusterId)],
+    ["node", plain(nodeId)],
+    ["index", `${base.position.index} in term ${base.position.term}`],
+    ["taken", new Date(takenAtMs).toISOString()],
+  ]);
+}
