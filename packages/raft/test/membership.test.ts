@@ -58,6 +58,21 @@ test("the joint configuration is in force at once, the final one follows when bo
   assert.deepEqual([solo.raft.status().isChanging, solo.raft.lastIndex], [false, 3]);
 });
 
+test("in the joint phase neither half commits anything alone", () => {
+  for (const [first, second] of [
+    [["n2", "n3"], "n4"],
+    [["n4", "n5"], "n2"],
+  ] as const) {
+    const solo = ask(leaderOf(), { promote: ["n4", "n5"], remove: ["n2", "n3"] });
+    solo.propose("x").persist();
+    for (const id of first) solo.accept(id, 3);
+    assert.equal(solo.raft.commitIndex, 1, `n1 and ${first.join()}`);
+    solo.accept(second, 3);
+    assert.equal(solo.raft.commitIndex, 3);
+    assert.deepEqual(solo.raft.configuration, configurationOf(["n1", "n4", "n5"], [], [], ["n2", "n3"]));
+  }
+});
+
 test("a change of learners alone is one entry", () => {
   const solo = ask(leaderOf(), { add: [memberOf("n6")], remove: ["n5"] });
   assert.deepEqual(solo.raft.configuration, configurationOf(["n1", "n2", "n3"], [], ["n4", "n6"], ["n5"]));
