@@ -65,7 +65,7 @@ interface LoadedBackup {
 }
 
 /** Rejects with BackupError. */
-export async function loadBackup(records: AsyncIterable<BackupRecord>): Promise<LoadedBackup> {
+async function loadBackup(records: AsyncIterable<BackupRecord>): Promise<LoadedBackup> {
   const loader = new SnapshotLoader();
   let header: BackupHeader | null = null;
   for await (const record of records) {

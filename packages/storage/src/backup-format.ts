@@ -12,7 +12,7 @@ import type { LogBase } from "@holdfast/raft";
 import { crc32c, decodeBase, encodeBase, WireError } from "@holdfast/wire";
 import { createHash } from "node:crypto";
 
-export const backupFormatVersion = 1;
+const backupFormatVersion = 1;
 
 const magic = Buffer.from("HFBACKUP", "latin1");
 const prefixBytes = magic.length + 1;
