@@ -34,7 +34,7 @@ export function onChangeMembers(core: Core, event: ChangeMembers): void {
       ? { code, member: null }
       : (problemWith(core.log.configuration, change) ??
         problemWithPromoted(core, change.promote) ??
-        (isForced ? null : problemWithQuorum(core, change)));
+        (isForced ? null : problemWithQuorum(core, role, change)));
   if (problem !== null) {
     refuse(core, id, problem);
     return;
@@ -58,7 +58,7 @@ export function isChanging(core: Core): boolean {
 /** Whether a learner would be promoted now. */
 export function isCaughtUp(core: Core, peer: Progress): boolean {
   const behind = core.log.lastIndex - peer.matchIndex;
-  return peer.state === "replicate" && isUp(core, peer) && behind <= promotionLagMax;
+  return peer.state === "replicate" && core.wasHeardLately(peer) && behind <= promotionLagMax;
 }
 
 /**
@@ -131,20 +131,20 @@ function problemWithPromoted(core: Core, promote: readonly NodeId[]): ChangeProb
 }
 
 /** Learners are in no quorum: only a change of voters can lose it. */
-function problemWithQuorum(core: Core, change: MembershipChange): ChangeProblem | null {
+function problemWithQuorum(core: Core, leader: Leader, change: MembershipChange): ChangeProblem | null {
   const { voters, outgoing } = changedConfiguration(core.log.configuration, change);
   if (outgoing.length === 0) return null;
-  const silent = voters.filter(({ id }) => {
-    const peer = core.peerFor(id);
-    return id !== core.id && (peer === null || !isUp(core, peer));
+  const missing = voters.filter(({ id }) => {
+    const peer = leader.peers.get(id);
+    return id !== core.id && (peer === undefined || !canCommit(core, leader, peer));
   });
-  if (2 * (voters.length - silent.length) > voters.length) return null;
-  return { code: "would_lose_quorum", member: silent[0]?.id ?? null };
+  if (2 * (voters.length - missing.length) > voters.length) return null;
+  return { code: "would_lose_quorum", member: missing[0]?.id ?? null };
 }
 
-/** It has answered within an election timeout. A new leader takes nobody's word for it. */
-function isUp(core: Core, peer: Progress): boolean {
-  return peer.hasAnswered && core.wasHeardLately(peer);
+/** Its answers come, and reach this term: a new leader has heard of nobody yet, and who is far behind holds commits up as if it were down. */
+function canCommit(core: Core, leader: Leader, peer: Progress): boolean {
+  return core.wasHeardLately(peer) && peer.matchIndex >= leader.noopIndex;
 }
 
 function payloadFor(core: Core, configuration: Configuration): Uint8Array | null {

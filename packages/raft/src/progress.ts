@@ -39,8 +39,6 @@ export class Progress {
   nextIndex: Index;
   /** When any message of this term last came from the peer; before that, since when it has been listened for. */
   heardMs: number;
-  /** Whether any message of this term came from the peer at all. */
-  hasAnswered = false;
   /** Since it was removed: it is sent the log until it can have learnt that. Null for a member. */
   leaving: Leaving | null = null;
   /** The newest quorum round that the peer has answered. */
@@ -60,11 +58,6 @@ export class Progress {
     this.nextIndex = nextIndex;
     this.heardMs = nowMs;
     this.#inFlightMax = appendsInFlightMax;
-  }
-
-  onHeard(nowMs: number): void {
-    this.heardMs = nowMs;
-    this.hasAnswered = true;
   }
 
   get inFlight(): number {

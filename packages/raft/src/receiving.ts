@@ -88,7 +88,7 @@ function onAnswer(core: Core, from: NodeId, message: Answer): void {
   const peer = core.peerFor(from);
   // The own leadership is over, or the peer is not sent to any more.
   if (role.kind !== "leader" || peer === null) return;
-  peer.onHeard(core.nowMs);
+  peer.heardMs = core.nowMs;
   switch (message.kind) {
     case "appendAccepted":
       onAppendAccepted(core, role, peer, message);

@@ -91,8 +91,8 @@ export type ChangeRefusalCode =
   | "too_many_members"
   | "too_many_removed"
   /**
-   * This voter of the new configuration has not answered within an election timeout, and with it too many for a majority. Passed over with
-   * `isForced`.
+   * This voter of the new configuration has not answered within an election timeout, or holds no entry of this leader's term yet; and with it
+   * too many for a majority. Passed over with `isForced`.
    */
   | "would_lose_quorum";
 

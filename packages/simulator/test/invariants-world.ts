@@ -148,6 +148,7 @@ export class FakeRaft {
       snapshot: this.base.position,
       ...{ isInstalling: false, isDiskOverdue: false, uncommittedBytes: 0, transferTo: null },
       configuration: this.configuration,
+      ...{ configurationIndex: this.logBase.position.index, isChanging: false, isRemoved: false },
       peers: this.peers,
     };
   }
@@ -311,7 +312,16 @@ export class World {
 
 export function peerOf(id: NodeId, matchIndex: number, nextIndex: number, heardMsAgo = 0): PeerStatus {
   return {
-    ...{ id, state: "replicate", inFlight: 0, heardMsAgo, snapshot: null },
+    ...{
+      id,
+      membership: "voter",
+      state: "replicate",
+      behindEntries: 0,
+      isCaughtUp: true,
+      inFlight: 0,
+      heardMsAgo,
+      snapshot: null,
+    },
     matchIndex: matchIndex as Index,
     nextIndex: nextIndex as Index,
   };
