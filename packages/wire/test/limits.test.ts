@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { membershipBounds } from "@holdfast/raft";
 import { errorCodes, limits } from "../src/index.js";
 
 test("every limit is a whole number above 0 that fits in a timer or a length", () => {
@@ -24,4 +25,10 @@ test("the promises of the design hold", () => {
 
 test("every error code says whether a retry can help", () => {
   for (const { retryable } of Object.values(errorCodes)) assert.equal(typeof retryable, "boolean");
+});
+
+test("whatever configuration the core makes can be written down", () => {
+  const { votersMax, membersMax, removedMax } = membershipBounds;
+  assert.ok(votersMax <= limits.membersMax && membersMax <= limits.membersMax);
+  assert.ok(removedMax <= limits.removedMax);
 });
