@@ -12,16 +12,15 @@ export {
   BackupError,
   BackupExistsError,
   DirectoryNotEmptyError,
-  StorageError,
   writeBackupFile,
 } from "@holdfast/storage";
 export type { BackupHeader, WrittenBackup } from "@holdfast/storage";
-export { VersionError } from "@holdfast/lock";
 export { backupBytes, salvageDirectory } from "./salvage.js";
 export type { Salvaged } from "./salvage.js";
 export { restoreFile, restoreMachine } from "./restore.js";
 export type { Restored, RestoreOptions, RestoreParts } from "./restore.js";
 export { aboveMax, RestoreIndexError } from "./restore-index.js";
+export { endingFor } from "./endings.js";
 export { exitCodes } from "./exit-codes.js";
 export type { ExitCode, ExitName } from "./exit-codes.js";
 export { createLogger, logLevels } from "./logger.js";

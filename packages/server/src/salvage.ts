@@ -1,8 +1,9 @@
 /** What is left of a cluster whose majority is gone: the state that one surviving node's directory leads to. */
+import { versionRange } from "@holdfast/lock";
 import type { LockMachine } from "@holdfast/lock";
 import { BackupEncoder, openStoppedDirectory, readMachineBootId } from "@holdfast/storage";
 import type { BackupHeader, StorageLogger } from "@holdfast/storage";
-import { decodeCommand } from "@holdfast/wire";
+import { Applier } from "./applier.js";
 import { configurationIn } from "./formation.js";
 import { chunksOf } from "./restore.js";
 import { loadMachine } from "./stored-machine.js";
@@ -17,7 +18,10 @@ export interface Salvaged {
   readonly problem: string | null;
 }
 
-/** Rejects with StorageError, and for a log of a later release with what its node would end with. */
+/** Nobody is told of what happened then. */
+const ignored = { onEffects: () => undefined, onNoop: () => undefined };
+
+/** Rejects with what a node would end with: StorageError, or VersionError and UnknownCommandError for a log of another release. */
 export async function salvageDirectory(
   directory: string,
   options: { readonly force: boolean; readonly logger?: StorageLogger; readonly wallMs?: () => number },
@@ -27,9 +31,8 @@ export async function salvageDirectory(
   try {
     const { nodeId, clusterId, restored, store, problem } = stopped;
     const machine = await loadMachine(store);
-    for (const { index, kind, payload } of restored.entries) {
-      if (kind === "command") machine.apply(index, decodeCommand(payload));
-    }
+    const applier = new Applier(machine, restored.base.position.index, versionRange, ignored);
+    applier.apply(restored.entries);
     const last = restored.entries.at(-1) ?? { ...restored.base.position, chain: restored.base.chain };
     // The node may have promised a vote in a later term than its last entry's.
     const position = { term: restored.hardState.term, index: last.index };

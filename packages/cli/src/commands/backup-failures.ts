@@ -24,12 +24,15 @@ async function failureFor(error: unknown): Promise<CommandFailure | null> {
     const exit = error.code === "unsafe_above" ? "usage" : "error";
     return new CommandFailure(exit, error.code, error.message);
   }
-  if (error instanceof server.StorageError) return new CommandFailure(error.exitCode, error.code, error.message);
-  if (error instanceof server.VersionError) {
-    return new CommandFailure(server.exitCodes.newerFormat.code, error.code, error.message);
-  }
   if (isSystemError(error)) return new CommandFailure("storage", "storage", error.message);
-  return null;
+  // The directory's node would end with that, too.
+  const { exit, sentence } = server.endingFor(error);
+  if (exit === "internal" || sentence === null) return null;
+  return new CommandFailure(server.exitCodes[exit].code, snakeCase(exit), sentence);
+}
+
+function snakeCase(name: string): string {
+  return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 
 /** Of the operating system: no such file, no space, no permission. */

@@ -131,8 +131,8 @@ describe("holdfast restore", () => {
       [74, "storage", [join(folder, "none"), "--data", data]],
       [74, "not_a_backup", [file, "--data", data]],
       [1, "directory_not_empty", [file, "--data", used]],
-      [74, "io", ["--from-data", join(folder, "none"), "--data", data]],
-      [74, "io", ["--from-data", used, "--data", data]],
+      [74, "storage", ["--from-data", join(folder, "none"), "--data", data]],
+      [74, "storage", ["--from-data", used, "--data", data]],
     ];
     for (const [exitCode, code, words] of cases) {
       const { code: found, err } = await run("restore", ...words, ...target, "--json");
