@@ -42,6 +42,11 @@ export class MembershipGhost {
     for (const id of this.#removed) assert.ok(removed.includes(id), `it is forgotten that ${id} was removed`);
   }
 
+  /** A committed configuration lists it as removed: its process may be ended for ever. */
+  isRemoved(id: NodeId): boolean {
+    return this.#removed.has(id);
+  }
+
   /** A removed node that knows it takes no part any more. */
   onSent(node: TestNode, message: Message): void {
     if (!node.raft.status().isRemoved) return;

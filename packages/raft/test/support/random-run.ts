@@ -309,11 +309,18 @@ export class RandomRun {
     const cluster = this.#cluster;
     this.#healLinks();
     cluster.slowDisks.clear();
-    for (const node of cluster.nodes.values()) if (!node.isUp) cluster.restart(node.id);
+    // Whoever was removed is switched off, or comes back without knowing it: both must do.
+    const areRemovedUp = this.#random.chance(50);
+    for (const node of cluster.nodes.values()) {
+      const staysDown = !areRemovedUp && cluster.ghost.membership.isRemoved(node.id);
+      if (staysDown) node.crash();
+      else if (!node.isUp) cluster.restart(node.id);
+    }
     // Lost appends must be noticed with and without the links' telling.
     const areLinksReset = this.#random.chance(50);
     for (const node of cluster.nodes.values()) {
-      if (areLinksReset) for (const peer of cluster.nodes.keys()) cluster.step(node.id, { kind: "peerReset", peer });
+      if (areLinksReset && node.isUp)
+        for (const peer of cluster.nodes.keys()) cluster.step(node.id, { kind: "peerReset", peer });
       cluster.finishWrites(node.id);
     }
     // Long enough that a leader who has not heard a quorum for long finds that out.
