@@ -42,6 +42,8 @@ export class TestNode {
   readonly peerPort: number;
   readonly directory: string;
   readonly logFile: string;
+  /** The program that the next start runs: this build's, or another release's. */
+  bin: string = holdfastBin;
   private child: ChildProcess | null = null;
   private readonly configFile: string;
   private readonly nodeOptions: readonly string[];
@@ -75,7 +77,7 @@ export class TestNode {
     const log = openSync(this.logFile, "a");
     const args = [
       ...this.nodeOptions,
-      holdfastBin,
+      this.bin,
       "node",
       "--config",
       this.configFile,
@@ -232,6 +234,8 @@ export interface NodeState {
   readonly commitIndex: number;
   readonly lastApplied: number;
   readonly snapshotIndex: number;
+  readonly clusterVersion: number;
+  readonly versions: { readonly min: number; readonly max: number };
 }
 
 /** What a node says of itself at /v1/status, or null when it doesn't answer within a second. */
