@@ -38,6 +38,11 @@ function checkLog(raft: Raft, status: RaftStatus): void {
 function checkRole(status: RaftStatus): void {
   const { role, id, term, persisted, peers, last } = status;
   assert(persisted.term <= term, "what is durable is never ahead of what is decided");
+  if (role === "learner" || role === "follower") {
+    const { voters, outgoing } = status.configuration;
+    const isVoter = [...voters, ...outgoing].some((member) => member.id === id);
+    assert(isVoter === (role === "follower"), "a node counts by the configuration in force");
+  }
   if (role === "candidate" || role === "leader") assert(status.votedFor === id, "a candidate has voted for itself");
   if (role !== "leader") return;
   assert(status.leader === id, "a leader follows nobody");
