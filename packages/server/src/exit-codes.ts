@@ -65,7 +65,7 @@ export const exitCodes: Readonly<Record<ExitName, ExitCode>> = {
   newerFormat: {
     code: 78,
     name: "newerFormat",
-    sentence: "The data directory was written by a newer version than this one.",
+    sentence: "A newer release has written what this one can't read.",
   },
   wrongCluster: {
     code: 79,

@@ -443,10 +443,10 @@ export class NodeHost implements PeerEvents {
     const lostLeadership = this.wasLeader && role !== "leader";
     if (lostLeadership) {
       this.isServing = false;
-      this.versions.onLeadershipLost();
       this.keeper.stop();
       this.rounds.failAll();
       this.appends.clear();
+      this.versions.onLeadershipLost();
     }
     if (leader !== this.knownLeader || lostLeadership) {
       this.knownLeader = leader;

@@ -3,8 +3,9 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { VersionError } from "@holdfast/lock";
 import type { VersionRange } from "@holdfast/lock";
-import { encodeCommand } from "@holdfast/wire";
+import { encodeCommand, UnknownCommandError } from "@holdfast/wire";
 import { ClusterVersions } from "../src/cluster-versions.js";
+import { endingFor } from "../src/endings.js";
 import { configurationOf } from "./helpers.js";
 import { VirtualCluster } from "./virtual/virtual-cluster.js";
 import type { VirtualClient, VirtualNode } from "./virtual/virtual-cluster.js";
@@ -226,6 +227,25 @@ describe("an upgrade", () => {
 });
 
 describe("a command of a newer release", () => {
+  it("in the log stops a node at its entry: nothing after it is applied, in this life or a later one", async () => {
+    const cluster = await usedCluster();
+    const leader = await cluster.leader();
+    const payload = encodeCommand(openCommand);
+    payload[1] = 100;
+    leader.host?.["propose"](payload, false, null, () => undefined);
+    leader.host?.["propose"](encodeCommand({ ...openCommand, key: "2".repeat(32) }), false, null, () => undefined);
+    leader.host?.start();
+    const ended = (): VirtualNode[] => cluster.nodes.filter(({ stopped }) => stopped !== null);
+    await cluster.clock.until("the leader stops", () => ended().length > 0, 10_000);
+    for (const node of ended()) restart(cluster, node, older);
+    await cluster.clock.until("the next leader stops too", () => ended().length > 0, 30_000);
+    for (const { stopped } of ended()) {
+      assert.ok(stopped?.kind === "internal" && stopped.error instanceof UnknownCommandError);
+      assert.equal(endingFor(stopped.error).exit, "newerFormat");
+    }
+    for (const { host } of cluster.nodes) assert.ok((host?.report.figures().sessions ?? 0) < 2, "the entry after it");
+  });
+
   it("is refused by an older leader for that request alone, and sent on by another node", async () => {
     const cluster = await usedCluster();
     const leader = await cluster.leader();
