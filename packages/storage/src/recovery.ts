@@ -118,19 +118,23 @@ function recoverSnapshot(rows: ReadRows, sorted: SortedRows, meta: Meta): Comple
       `the newest snapshot should be that of index ${meta.snapshotIndex}, and is that of ${newest?.index ?? "none"}`,
     );
   }
-  const complete = decodeComplete(newest.key, valueOf(rows, newest.key, "a snapshot's base"));
-  if (complete.base.position.index !== newest.index) throw new FormatError("a snapshot's row has the base of another");
+  return checkedSnapshot(rows, newest.key, newest.index);
+}
+
+/** A complete snapshot of which every chunk is there. Throws FormatError or StorageError. */
+export function checkedSnapshot(rows: ReadRows, key: Buffer, index: number): Complete {
+  const complete = decodeComplete(key, valueOf(rows, key, "a snapshot's base"));
+  if (complete.base.position.index !== index) throw new FormatError("a snapshot's row has the base of another");
   let checksum = 0;
   for (let chunk = 0; chunk < complete.chunks; chunk++) {
-    const row = rows.get(chunkKey(newest.index, complete.attempt, chunk).toString("latin1"));
-    if (row === undefined) throw new FormatError(`chunk ${chunk} of the snapshot of index ${newest.index} is missing`);
+    const row = rows.get(chunkKey(index, complete.attempt, chunk).toString("latin1"));
+    if (row === undefined) throw new FormatError(`chunk ${chunk} of the snapshot of index ${index} is missing`);
     if (row.problem instanceof StorageError) throw row.problem;
     if (row.problem !== null)
-      throw new FormatError(`chunk ${chunk} of the snapshot of index ${newest.index} has a wrong checksum`);
+      throw new FormatError(`chunk ${chunk} of the snapshot of index ${index} has a wrong checksum`);
     checksum = foldChecksum(checksum, row.checksum);
   }
-  if (checksum !== complete.checksum)
-    throw new FormatError(`the snapshot of index ${newest.index} has a wrong checksum`);
+  if (checksum !== complete.checksum) throw new FormatError(`the snapshot of index ${index} has a wrong checksum`);
   return complete;
 }
 

@@ -6,9 +6,13 @@ import { openDataDirectory } from "./data-directory.js";
 import { lockDirectory } from "./directory-lock.js";
 import { readIdentity } from "./identity.js";
 import { mergedRows, readDatabaseFiles } from "./leveldb/database-files.js";
+import { readRemains } from "./leveldb/remains.js";
+import { readMark } from "./mark.js";
 import { databaseName } from "./open-store.js";
 import { readRow, recover } from "./recovery.js";
-import type { ReadRow } from "./recovery.js";
+import type { ReadRow, ReadRows } from "./recovery.js";
+import { recoverRemains } from "./remains.js";
+import type { Remains } from "./remains.js";
 import { chunkKey, unseal } from "./rows.js";
 import { StorageError, asStorageError } from "./storage-error.js";
 import type { Identity, StorageLogger, Store } from "./types.js";
@@ -70,31 +74,77 @@ async function openSound(directory: string, options: StoppedDirectoryOptions): P
 async function openForced(directory: string): Promise<StoppedDirectory> {
   const lock = await lockDirectory(directory);
   try {
-    const identity = await identityOrProblem(directory);
+    const { identity, problem } = await identityIn(directory);
     const path = join(directory, databaseName);
-    const files = await readDatabaseFiles({ path, name: databaseName, machineRestarted: true }, readWholeRow);
-    const rows = mergedRows(files, readWholeRow);
-    const { owner, restored, complete } = recover(databaseName, rows);
+    const found = await soundRows(directory).catch(async (error: unknown) => {
+      if (!(error instanceof StorageError) || error.code !== "damaged") throw error;
+      return remainingRows(path, identity);
+    });
+    const { rows, owner, restored, complete, problems } = found;
     const readChunk: Store["readChunk"] = (index, chunk) => {
       const key = chunkKey(index, complete?.attempt ?? 0, chunk);
       const value = rows.get(key.toString("latin1"))?.value ?? null;
       return Promise.resolve(value === null ? null : unseal(key, value));
     };
     const snapshot = complete === null ? null : { base: complete.base, chunks: complete.chunks };
-    const { nodeId, clusterId } = owner;
-    const problem = typeof identity === "string" ? identity : (identity?.quarantine ?? null);
-    return { nodeId, clusterId, restored, store: { snapshot, readChunk }, problem, close: () => lock.release() };
+    const all = [...(problem === null ? [] : [problem]), ...problems];
+    return {
+      nodeId: owner.nodeId,
+      clusterId: owner.clusterId,
+      restored,
+      store: { snapshot, readChunk },
+      problem: all.length === 0 ? null : all.join("; "),
+      close: () => lock.release(),
+    };
   } catch (error) {
     await lock.release();
     throw error;
   }
 }
 
-async function identityOrProblem(directory: string): Promise<Identity | string | null> {
+interface ForcedRows extends Omit<Remains, "missing"> {
+  readonly rows: ReadRows;
+  readonly problems: readonly string[];
+}
+
+/** A last record that is torn is dropped here; only the mark knows whether it had been finished. */
+async function soundRows(directory: string): Promise<ForcedRows> {
+  const path = join(directory, databaseName);
+  const files = await readDatabaseFiles({ path, name: databaseName, machineRestarted: true }, readWholeRow);
+  const rows = mergedRows(files, readWholeRow);
+  const { owner, meta, restored, complete } = recover(databaseName, rows);
+  const problem = await markProblem(directory, owner.instance, meta.batchNumber);
+  return { rows, owner, restored, complete, problems: problem === null ? [] : [problem] };
+}
+
+async function markProblem(directory: string, instance: string, batchNumber: number): Promise<string | null> {
   try {
-    return await readIdentity(directory);
+    const mark = await readMark(directory, instance, true);
+    if (mark === null) return "the mark is missing: nobody knows how many batches there were";
+    return mark <= batchNumber ? null : `it ends with batch ${batchNumber}, and batch ${mark} was finished`;
   } catch (error) {
     if (error instanceof StorageError && error.code === "damaged") return error.reason;
+    throw error;
+  }
+}
+
+async function remainingRows(path: string, identity: Identity | null): Promise<ForcedRows> {
+  const { rows, problems } = await readRemains(path, databaseName, readWholeRow);
+  const clusterId = identity?.clusterId ?? null;
+  const known = identity === null || clusterId === null ? null : { nodeId: identity.nodeId, clusterId };
+  const { missing, ...remains } = recoverRemains(databaseName, rows, known);
+  return { ...remains, rows, problems: missing === null ? problems : [...problems, missing] };
+}
+
+/** A quarantine, or an identity that can't be read, is the `problem`. */
+async function identityIn(
+  directory: string,
+): Promise<{ readonly identity: Identity | null; readonly problem: string | null }> {
+  try {
+    const identity = await readIdentity(directory);
+    return { identity, problem: identity?.quarantine ?? null };
+  } catch (error) {
+    if (error instanceof StorageError && error.code === "damaged") return { identity: null, problem: error.reason };
     throw error;
   }
 }

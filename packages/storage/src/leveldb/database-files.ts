@@ -41,13 +41,13 @@ export interface Tail {
   readonly found: string;
 }
 
-interface Version<R> {
+export interface Version<R> {
   readonly sequence: number;
   /** Null: deleted. */
   readonly row: R | null;
 }
 
-type Keep<R> = (key: Buffer, value: Buffer) => R;
+export type Keep<R> = (key: Buffer, value: Buffer) => R;
 
 /** Throws StorageError("damaged"). `keep` is called for old versions of a row too: it must not judge. */
 export async function readDatabaseFiles<R>(options: DatabaseFilesOptions, keep: Keep<R>): Promise<DatabaseFiles<R>> {
@@ -69,12 +69,17 @@ export function mergedRows<R>(files: DatabaseFiles<R>, keep: Keep<R>): Map<strin
     let { sequence } = batch;
     for (const operation of batch.operations) addVersion(versions, operation.key, sequence++, operation.value, keep);
   }
+  return newestRows(versions);
+}
+
+/** Without the deleted ones. */
+export function newestRows<R>(versions: ReadonlyMap<string, Version<R>>): Map<string, R> {
   const rows = new Map<string, R>();
   for (const [name, version] of versions) if (version.row !== null) rows.set(name, version.row);
   return rows;
 }
 
-function addVersion<R>(
+export function addVersion<R>(
   versions: Map<string, Version<R>>,
   key: Buffer,
   sequence: number,

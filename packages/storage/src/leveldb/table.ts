@@ -23,8 +23,11 @@ interface Handle {
   readonly size: number;
 }
 
-/** Checks every byte of a table and shows each row to `visit`. Throws FormatError. */
-export function readTable(bytes: Buffer, visit: VisitRow): void {
+/**
+ * Checks every byte of a table and shows each row to `visit`. Throws FormatError; what is wrong with a single data block goes to `skip`
+ * instead, when there is one, and the block is passed over.
+ */
+export function readTable(bytes: Buffer, visit: VisitRow, skip: (problem: FormatError) => void = rethrow): void {
   if (bytes.length < footerBytes) throw new FormatError("the table is too short to be one");
   const footerAt = bytes.length - footerBytes;
   if (!bytes.subarray(bytes.length - magic.length).equals(magic))
@@ -47,7 +50,12 @@ export function readTable(bytes: Buffer, visit: VisitRow): void {
     dataHandles.push(readHandle(new ByteReader(value))),
   );
   for (const handle of dataHandles) {
-    eachRow(blockAt(handle, "data block"), (key, value) => visitInternal(key, value, visit));
+    try {
+      eachRow(blockAt(handle, "data block"), (key, value) => visitInternal(key, value, visit));
+    } catch (error) {
+      if (!(error instanceof FormatError)) throw error;
+      skip(error);
+    }
   }
   const filters: Handle[] = [];
   eachRow(readBlock(bytes, metaIndex, footerAt, "filter index"), (_key, value) =>
@@ -57,6 +65,10 @@ export function readTable(bytes: Buffer, visit: VisitRow): void {
   blockAt(metaIndex, "filter index");
   blockAt(index, "index block");
   if (expected !== footerAt) throw new FormatError("the table's blocks end before its footer");
+}
+
+function rethrow(problem: FormatError): never {
+  throw problem;
 }
 
 function readHandle(reader: ByteReader): Handle {
