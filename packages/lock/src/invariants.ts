@@ -8,9 +8,11 @@ import type { State } from "./state.js";
 
 export function checkInvariants(state: State): void {
   const totals = { sessions: 0, holds: 0, waits: 0, timed: 0, claims: 0, locks: 0, listed: 0 };
+  let longestTtlMs = 0;
   for (const { byId, timed } of state.sessionShards) {
     totals.sessions += byId.size;
     for (const session of byId.values()) {
+      longestTtlMs = Math.max(longestTtlMs, session.ttlMs);
       checkSession(state, session);
       totals.holds += session.holds;
       totals.waits += session.waits;
@@ -34,6 +36,7 @@ export function checkInvariants(state: State): void {
   assert(totals.sessions === state.sessionCount && totals.locks === state.lockCount, "sessions and locks are counted");
   assert(totals.holds === state.holdCount && totals.waits === state.waiterCount, "holds and waiters are counted");
   assert(totals.claims === totals.listed, "locks and sessions name the same claims");
+  assert(state.longestTtlMs === longestTtlMs, "the longest TTL is known");
   assert(state.closedMs === 0 || state.holdCount === 0, "nothing is held before a restored cluster opens");
   assert(totals.timed === 0, "every timed hold is known");
 }

@@ -15,7 +15,7 @@ import { tellBegunDelays } from "./delays.js";
 import { Entry } from "./entry.js";
 import { grantWaiters } from "./granting.js";
 import { checkInvariants } from "./invariants.js";
-import { restoreState } from "./restoring.js";
+import { closingMs, restoreState } from "./restoring.js";
 import { SnapshotCursor } from "./snapshot-cursor.js";
 import { stateHash } from "./state-hash.js";
 import { State } from "./state.js";
@@ -144,6 +144,11 @@ export class LockMachine {
       "a restored cluster continues above its backup",
     );
     restoreState(this.state, index);
+  }
+
+  /** For how many milliseconds a restore of it as it is now would grant nothing: the longest TTL of its sessions. */
+  get closingMs(): number {
+    return closingMs(this.state);
   }
 
   /** Milliseconds for which a restored cluster grants nothing, from its first leader on; 0 when that is over, or was never so. */

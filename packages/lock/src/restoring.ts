@@ -12,12 +12,14 @@ import type { State } from "./state.js";
 /** No lock has the empty name: requests bear names of at least one byte (packages/wire/src/limits.ts). */
 export const everyName = "";
 
+/** For how long a restore of this state closes: a holder of it may have so much left, or the closing of an earlier restore. */
+export function closingMs(state: State): number {
+  return Math.max(state.longestTtlMs, state.closedMs);
+}
+
 /** `index`: the restored cluster's entries come after it; above every index that the old cluster can have reached. */
 export function restoreState(state: State, index: number): void {
-  let closedMs = state.closedMs;
-  for (const { byId } of state.sessionShards) {
-    for (const { ttlMs } of byId.values()) closedMs = Math.max(closedMs, ttlMs);
-  }
+  const closedMs = closingMs(state);
   state.endEverything();
   state.lastIndex = index;
   state.restoredIndex = index;

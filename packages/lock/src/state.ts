@@ -43,6 +43,8 @@ export class State {
   holdCount = 0;
   /** Waiting acquires, not names. */
   waiterCount = 0;
+  /** How many sessions have each TTL. */
+  private readonly ttls: Map<number, number> = new Map();
   readonly lockShards: readonly LockShard[] = Array.from({ length: shardCount }, () => new LockShard());
   readonly sessionShards: readonly SessionShard[] = Array.from({ length: shardCount }, () => new SessionShard());
 
@@ -85,12 +87,17 @@ export class State {
     shard.byId.set(session.id, session);
     this.keyShard(session.key).byKey.set(session.key, session);
     this.sessionCount += 1;
+    this.ttls.set(session.ttlMs, (this.ttls.get(session.ttlMs) ?? 0) + 1);
   }
 
   removeSession(session: Session): void {
     this.sessionShard(session.id)?.byId.delete(session.id);
     this.keyShard(session.key).byKey.delete(session.key);
     this.sessionCount -= 1;
+    const others = (this.ttls.get(session.ttlMs) ?? 0) - 1;
+    assert(others >= 0, "sessions are counted by their TTL");
+    if (others === 0) this.ttls.delete(session.ttlMs);
+    else this.ttls.set(session.ttlMs, others);
   }
 
   /** Why a session has ended; null when it lives, never was, or ended long ago. */
@@ -98,11 +105,19 @@ export class State {
     return this.ended.find(id)?.reason ?? (id <= this.restoredIndex ? "restored" : null);
   }
 
+  /** Of all sessions; 0 when there are none. */
+  get longestTtlMs(): number {
+    let longest = 0;
+    for (const ttlMs of this.ttls.keys()) longest = Math.max(longest, ttlMs);
+    return longest;
+  }
+
   /** Sessions, locks and delays are gone. What is set for the whole cluster stays, and why sessions ended before. */
   endEverything(): void {
     assert(!this.cow.isActive, "no snapshot of it is being taken");
     for (const { byId, byKey, timed } of this.sessionShards) for (const table of [byId, byKey, timed]) table.clear();
     for (const { byName, delayed } of this.lockShards) for (const table of [byName, delayed]) table.clear();
+    this.ttls.clear();
     this.sessionCount = 0;
     this.lockCount = 0;
     this.holdCount = 0;

@@ -130,6 +130,22 @@ describe("a restored machine", () => {
     assert.equal(machine.endReason(restoredAt + 1), "restored");
   });
 
+  it("closes for the longest TTL of those that live: the one that has ended doesn't count", () => {
+    const machine = new LockMachine();
+    assert.equal(machine.closingMs, 0);
+    machine.apply(1, { ...open("k1"), ttlMs: 5 });
+    machine.apply(2, { ...open("k2"), ttlMs: 9 });
+    machine.apply(3, { ...open("k3"), ttlMs: 9 });
+    machine.apply(4, { kind: "closeSession", session: 2, request: 1, settled: 1, seen: [] });
+    machine.checkInvariants();
+    assert.deepEqual([machine.closingMs, restored(machine).closingMs], [9, 9]);
+    machine.apply(5, { kind: "closeSession", session: 3, request: 1, settled: 1, seen: [] });
+    assert.deepEqual([machine.closingMs, restored(machine).closingMs], [5, 5]);
+    machine.restore(restoredAt);
+    machine.checkInvariants();
+    assert.deepEqual([machine.closingMs, machine.closedMs], [5, 5]);
+  });
+
   it("continues only above the backup", () => {
     assert.throws(() => backedUp().restore(9), /above its backup/);
   });

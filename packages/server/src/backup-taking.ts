@@ -20,6 +20,8 @@ export class BackupRefusedError extends Error {
 export interface BackupTakingHost {
   /** Begins a snapshot of what is applied now. */
   begin(): LogBase;
+  /** Of the state that is applied now. */
+  longestTtlMs(): number;
   /** Keeps that snapshot on the disk; null gives it free. */
   pin(index: Index | null): void;
   read(index: Index, chunk: number): Promise<SnapshotChunk>;
@@ -30,6 +32,7 @@ export interface BackupTakingHost {
 /** A snapshot on the disk. */
 export interface TakenBackup {
   readonly base: LogBase;
+  readonly longestTtlMs: number;
   read(chunk: number): Promise<SnapshotChunk>;
   /** It needn't be kept any longer. */
   release(): void;
@@ -45,7 +48,7 @@ type Stage =
   /** A snapshot of what is applied by now is to be begun. */
   | { readonly kind: "wanted"; readonly waiter: Waiter }
   /** `base`: of the snapshot that is being taken for it. */
-  | { readonly kind: "taking"; readonly waiter: Waiter; readonly base: LogBase }
+  | { readonly kind: "taking"; readonly waiter: Waiter; readonly base: LogBase; readonly longestTtlMs: number }
   | { readonly kind: "reading" }
   | { readonly kind: "stopped" };
 
@@ -72,15 +75,17 @@ export class BackupTaking {
   advance(newest: SnapshotInfo | null, lastApplied: Index): void {
     const { stage } = this;
     if (stage.kind !== "wanted") return;
+    const { waiter } = stage;
+    const longestTtlMs = this.host.longestTtlMs();
     // Nothing has been applied since: it is the state now. (Before the first entry of all there is nothing to take: one comes soon.)
-    if (newest?.base.position.index === lastApplied) this.settle(stage.waiter, newest.base);
-    else if (lastApplied > 0) this.stage = { kind: "taking", waiter: stage.waiter, base: this.host.begin() };
+    if (newest?.base.position.index === lastApplied) this.settle(waiter, newest.base, longestTtlMs);
+    else if (lastApplied > 0) this.stage = { kind: "taking", waiter, base: this.host.begin(), longestTtlMs };
   }
 
   /** A snapshot of this node's own is complete. */
   noteTaken(base: LogBase): void {
     const { stage } = this;
-    if (stage.kind === "taking" && stage.base === base) this.settle(stage.waiter, base);
+    if (stage.kind === "taking" && stage.base === base) this.settle(stage.waiter, base, stage.longestTtlMs);
   }
 
   /** A leader's snapshot has taken the place of what was being walked: begin anew. */
@@ -95,11 +100,11 @@ export class BackupTaking {
     if (stage.kind === "wanted" || stage.kind === "taking") stage.waiter.reject(stopping());
   }
 
-  private settle(waiter: Waiter, base: LogBase): void {
+  private settle(waiter: Waiter, base: LogBase, longestTtlMs: number): void {
     const { index } = base.position;
     this.stage = { kind: "reading" };
     this.host.pin(index);
-    waiter.resolve({ base, read: (chunk) => this.read(index, chunk), release: () => this.release() });
+    waiter.resolve({ base, longestTtlMs, read: (chunk) => this.read(index, chunk), release: () => this.release() });
   }
 
   private async read(index: Index, chunk: number): Promise<SnapshotChunk> {

@@ -74,6 +74,12 @@ async function loadBackup(records: AsyncIterable<BackupRecord>): Promise<LoadedB
   }
   if (header === null) throw new Error("a whole backup has a header");
   const machine = inBackup(() => loader.finish());
+  if (machine.closingMs !== header.longestTtlMs)
+    throw new BackupError(
+      "damaged",
+      0,
+      `its header says ${header.longestTtlMs} ms, and its sessions ${machine.closingMs}`,
+    );
   return { header, machine };
 }
 

@@ -37,7 +37,7 @@ export async function salvageDirectory(
     // The node may have promised a vote in a later term than its last entry's.
     const position = { term: restored.hardState.term, index: last.index };
     const base = { position, chain: last.chain, configuration: configurationIn(restored) };
-    const header = { clusterId, nodeId, base, takenAtMs: wallMs() };
+    const header = { clusterId, nodeId, base, takenAtMs: wallMs(), longestTtlMs: machine.closingMs };
     return { header, machine, entries: restored.entries.length, problem };
   } finally {
     await stopped.close();

@@ -46,7 +46,7 @@ const configuration = { voters: [{ ...node, instance: "i" }], outgoing: [], lear
 
 function header(index: number): BackupHeader {
   const base: LogBase = { position: { term: 6 as Term, index: index as Index }, chain: 5, configuration };
-  return { clusterId: "old", nodeId: "n2", base, takenAtMs: 1 };
+  return { clusterId: "old", nodeId: "n2", base, takenAtMs: 1, longestTtlMs: 9_000 };
 }
 
 function machineOf(): LockMachine {
@@ -158,6 +158,10 @@ describe("restore", () => {
       await writeFile(path, damaged);
       await assert.rejects(restoreFile(path, { directory, node, above: null }, world(startMs)), BackupError, name);
     }
+    const lying = newPath();
+    const told = { ...header(1_000), longestTtlMs: 1 };
+    await writeBackupFile(lying, backupBytes(told, machineOf()), { overwrite: false });
+    await assert.rejects(restoreFile(lying, { directory, node, above: null }, world(startMs)), BackupError);
     assert.deepEqual(await readdir(directory), []);
     await restore(directory, clockIndex + 5);
     assert.equal((await stateIn(directory)).base.position.index, clockIndex + 5);
@@ -203,7 +207,7 @@ describe("salvage", () => {
     const { machine, problem, entries } = salvaged;
     assert.deepEqual([machine.sessionCount, machine.holdCount, problem, entries], [2, 1, null, 3]);
     const { base, ...others } = salvaged.header;
-    assert.deepEqual(others, { clusterId: "old", nodeId: node.id, takenAtMs: 1 });
+    assert.deepEqual(others, { clusterId: "old", nodeId: node.id, takenAtMs: 1, longestTtlMs: 9_000 });
     assert.deepEqual(base.position, { term: 5, index: 3 });
     const file = newPath();
     await writeBackupFile(file, backupBytes(salvaged.header, machine), { overwrite: false });

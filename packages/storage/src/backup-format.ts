@@ -33,6 +33,8 @@ export interface BackupHeader {
   readonly base: LogBase;
   /** Unix milliseconds by that node's clock, for people to read. */
   readonly takenAtMs: number;
+  /** For how long a restore of it grants nothing: the longest TTL of its sessions. */
+  readonly longestTtlMs: number;
 }
 
 export type BackupRecord =
@@ -62,8 +64,14 @@ export class BackupEncoder {
   #chunks = 0;
 
   header(header: BackupHeader): Buffer {
-    const { clusterId, nodeId, takenAtMs, base } = header;
-    const fields = { clusterId, nodeId, takenAtMs, base: Buffer.from(encodeBase(base)).toString("base64") };
+    const { clusterId, nodeId, takenAtMs, longestTtlMs, base } = header;
+    const fields = {
+      clusterId,
+      nodeId,
+      takenAtMs,
+      longestTtlMs,
+      base: Buffer.from(encodeBase(base)).toString("base64"),
+    };
     const prefix = Buffer.concat([magic, Buffer.from([backupFormatVersion])]);
     return this.#hashed(Buffer.concat([prefix, record(kinds.header, Buffer.from(JSON.stringify(fields)))]));
   }
@@ -191,12 +199,13 @@ export class BackupDecoder {
     } catch {
       return this.#fail("its header is no JSON");
     }
-    const { clusterId, nodeId, takenAtMs, base } = (fields ?? {}) as Record<string, unknown>;
+    const { clusterId, nodeId, takenAtMs, longestTtlMs, base } = (fields ?? {}) as Record<string, unknown>;
     const isText = (value: unknown): value is string => typeof value === "string" && value.length > 0;
     if (!isText(clusterId) || !isText(nodeId) || !isText(base)) return this.#fail("its header lacks a field");
-    if (typeof takenAtMs !== "number" || !Number.isSafeInteger(takenAtMs)) return this.#fail("its header has no time");
+    const isWhole = (value: unknown): value is number => typeof value === "number" && Number.isSafeInteger(value);
+    if (!isWhole(takenAtMs) || !isWhole(longestTtlMs)) return this.#fail("its header lacks a number");
     try {
-      return { clusterId, nodeId, takenAtMs, base: decodeBase(Buffer.from(base, "base64")) };
+      return { clusterId, nodeId, takenAtMs, longestTtlMs, base: decodeBase(Buffer.from(base, "base64")) };
     } catch (error) {
       if (!(error instanceof WireError)) throw error;
       return this.#fail(`its header has no position in the log: ${error.message}`);

@@ -158,9 +158,10 @@ function messageOf(error: unknown): string {
 
 /** The facts of a backup, for programs. */
 export function summaryOf(file: string, { header, bytes, chunks }: WrittenBackup): object {
-  const { clusterId, nodeId: node, base, takenAtMs } = header;
+  const { clusterId, nodeId: node, base, takenAtMs, longestTtlMs } = header;
   const { index, term } = base.position;
-  return { file, bytes, chunks, clusterId, node, index, term, takenAt: new Date(takenAtMs).toISOString() };
+  const takenAt = new Date(takenAtMs).toISOString();
+  return { file, bytes, chunks, clusterId, node, index, term, takenAt, longestTtlMs };
 }
 
 export function textOf(file: string, { header, bytes }: WrittenBackup): string {
