@@ -22,19 +22,13 @@ type ChangeMembers = Event & { readonly kind: "changeMembers" };
 export const promotionLagMax = 1_000;
 
 export function onChangeMembers(core: Core, event: ChangeMembers): void {
-  const { id, change, isForced } = event;
+  const { id, change } = event;
   const { role } = core;
   if (role.kind !== "leader") {
     refuse(core, id, { code: "not_leader", member: null });
     return;
   }
-  const code = reasonToWait(core, role);
-  const problem =
-    code !== null
-      ? { code, member: null }
-      : (problemWith(core.log.configuration, change) ??
-        problemWithPromoted(core, change.promote) ??
-        (isForced ? null : problemWithQuorum(core, role, change)));
+  const problem = problemFor(core, role, event);
   if (problem !== null) {
     refuse(core, id, problem);
     return;
@@ -113,6 +107,13 @@ export function isHeeded(core: Core, from: NodeId, message: Message): boolean {
       // The terms of those that have left depose nobody.
       return core.isMember(from) || (core.peerFor(from) !== null && message.term <= core.term);
   }
+}
+
+function problemFor(core: Core, leader: Leader, { change, isForced }: ChangeMembers): ChangeProblem | null {
+  const code = reasonToWait(core, leader);
+  if (code !== null) return { code, member: null };
+  const problem = problemWith(core.log.configuration, change) ?? problemWithPromoted(core, change.promote);
+  return problem ?? (isForced ? null : problemWithQuorum(core, leader, change));
 }
 
 function reasonToWait(core: Core, leader: Leader): ChangeRefusalCode | null {

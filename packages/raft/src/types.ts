@@ -244,6 +244,7 @@ export type Event =
       readonly done: boolean;
     };
 
+/** learner: a follower without a vote; so is a node that was removed. */
 export type RoleName = "follower" | "preCandidate" | "candidate" | "leader" | "learner";
 
 /**
