@@ -1,6 +1,7 @@
 /** How a change of members goes, and what a configuration counts by meanwhile. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import fc from "fast-check";
 import { promotionLagMax } from "../src/index.js";
 import type { ChangeOutcome, Configuration, Index, Member, MembershipChange, Term } from "../src/index.js";
 import { bytesOf, configurationOf, memberOf, testCodec } from "./support/codec.js";
@@ -216,6 +217,33 @@ test("what the codec can't write down is refused, and nothing is changed", () =>
   const solo = ask(leaderOf(), { add: [{ ...memberOf("n6"), id: "n 6", instance: "x" }] });
   assert.equal(refusal(solo), "invalid_member n 6");
   assert.equal(solo.raft.lastIndex, 1);
+});
+
+test("any change at all is made or refused, and ends once", () => {
+  const id = fc.constantFrom("n1", "n2", "n3", "n4", "n5", "n6", "n 7", "");
+  const member = fc.record({
+    id,
+    instance: fc.constantFrom("n1-1", "n6-1", "x"),
+    peer: fc.constantFrom("n1:1", "n6:1"),
+    client: fc.constantFrom("n2:2", "n6:2"),
+  });
+  const few = { maxLength: 2 };
+  const change = fc.record({ add: fc.array(member, few), promote: fc.array(id, few), remove: fc.array(id, few) });
+  fc.assert(
+    fc.property(fc.array(fc.tuple(change, fc.boolean()), { minLength: 1, maxLength: 6 }), (asked) => {
+      const solo = leaderOf();
+      for (const [at, [each, isForced]] of asked.entries()) {
+        solo.step({ kind: "changeMembers", id: at, change: each, isForced }).persist();
+        for (const from of ["n2", "n3", "n4"]) solo.accept(from, solo.raft.lastIndex).persist();
+      }
+      solo.receive("n2", heartbeatOf(9));
+      const ends = outcomes(solo).flatMap((outcome) => (outcome.kind === "appended" ? [] : [outcome.id]));
+      assert.deepEqual(
+        ends.toSorted((a, b) => a - b),
+        asked.map((_, at) => at),
+      );
+    }),
+  );
 });
 
 test("a round in flight ends when the new quorum has nobody left to answer it", () => {
