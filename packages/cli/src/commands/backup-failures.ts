@@ -1,20 +1,20 @@
 /** What backup and restore refuse, as failures of the command line. */
 import { CommandFailure } from "../command-failure.js";
 
-/** Runs `body`; what goes wrong with files, directories and clocks becomes a CommandFailure. */
-export async function withBackupFailures<T>(body: () => Promise<T>): Promise<T> {
+/** Runs `body`; what goes wrong with files, directories and clocks becomes a CommandFailure. `fileAdvice`: for a file that is there already. */
+export async function withBackupFailures<T>(fileAdvice: string, body: () => Promise<T>): Promise<T> {
   try {
     return await body();
   } catch (error) {
-    throw (await failureFor(error)) ?? error;
+    throw (await failureFor(error, fileAdvice)) ?? error;
   }
 }
 
-async function failureFor(error: unknown): Promise<CommandFailure | null> {
+async function failureFor(error: unknown, fileAdvice: string): Promise<CommandFailure | null> {
   const server = await import("@holdfast/server");
   if (error instanceof server.BackupError) return new CommandFailure("storage", error.code, error.message);
   if (error instanceof server.BackupExistsError) {
-    return new CommandFailure("error", "file_exists", `${error.message}: --force replaces it`);
+    return new CommandFailure("error", "file_exists", `${error.message}: ${fileAdvice}`);
   }
   if (error instanceof server.DirectoryNotEmptyError) {
     const advice = "a restore makes a new directory; leave the old one as it is, and name another";

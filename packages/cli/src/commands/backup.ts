@@ -20,7 +20,7 @@ export function addBackupCommand(program: Command, context: Context): void {
     .option("--force", "replace a file that is there")
     .action(async (file: string, options: BackupOptions) => {
       const source = await sourceFor(options, endpointsFor(options, context.io));
-      const written = await withBackupFailures(() => fetchBackup(source, file, options));
+      const written = await withBackupFailures("--force replaces it", () => fetchBackup(source, file, options));
       context.io.out(options.json === true ? json(summaryOf(file, written)) : textOf(file, written));
     });
 }
