@@ -38,12 +38,9 @@ export function addRestoreCommand(program: Command, context: Context): void {
     )
     .option("--from-data <folder>", "instead of a backup: a stopped node's data directory, when the majority is lost")
     .option("--to <file>", "with --from-data: write a backup of it")
-    .option(
-      "--force",
-      "with --from-data: take a directory that a node refuses; with --to: replace a file that is there",
-    )
+    .option("--force", "with --from-data: take a directory that its node refuses")
     .action(async (file: string | undefined, options: Options) => {
-      const report = await withBackupFailures(() => run(file, options));
+      const report = await withBackupFailures("name another", () => run(file, options));
       context.io.out(options.json === true ? json(jsonOf(options, report)) : textFor(options, report));
     });
 }
@@ -69,9 +66,8 @@ async function run(file: string | undefined, options: Options): Promise<Report> 
   if (target !== null) await server.assertEmpty(target.directory);
   const salvaged = await server.salvageDirectory(fromData ?? "", { force: options.force === true });
   const { header, machine } = salvaged;
-  const overwrite = options.force === true;
-  const backup =
-    to === undefined ? null : await server.writeBackupFile(to, server.backupBytes(header, machine), { overwrite });
+  const bytes = server.backupBytes(header, machine);
+  const backup = to === undefined ? null : await server.writeBackupFile(to, bytes, { overwrite: false });
   const restored = target === null ? null : await server.restoreMachine(header, machine, target);
   return { salvaged, backup, restored };
 }
