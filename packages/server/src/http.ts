@@ -5,6 +5,8 @@ import { isLoopback } from "./address.js";
 import { backupContentType, streamBackup } from "./backup-stream.js";
 import type { BackupSource } from "./backup-stream.js";
 import { BackupRefusedError } from "./backup-taking.js";
+import { diskSpaceOf } from "./checkup.js";
+import type { Checkup, CheckupAnswer, ClockReading } from "./checkup.js";
 
 export interface Health {
   readonly isLive: boolean;
@@ -26,6 +28,9 @@ export interface HttpParts {
   health(): Health;
   /** This node's own view of itself; null before the cluster is formed. */
   status(): object | null;
+  clock(): ClockReading;
+  /** At any time, also of a node that isn't ready. */
+  checkup(): Checkup;
   metrics(): Promise<{ readonly contentType: string; readonly text: string }>;
   /** Rejects with BackupRefusedError. */
   backup(): Promise<BackupSource>;
@@ -88,6 +93,8 @@ const routes: ReadonlyMap<string, Route> = new Map<string, Route>([
   ["/metrics", sendMetrics],
   ["/v1/status", sendStatus],
   ["/v1/backup", sendBackup],
+  ["/v1/clock", (parts, response) => sendJson(response, 200, "application/json", parts.clock())],
+  ["/v1/checkup", sendCheckup],
 ]);
 
 const commonHeaders = { "cache-control": "no-store", "x-content-type-options": "nosniff" };
@@ -108,6 +115,14 @@ function sendMetrics(parts: HttpParts, response: ServerResponse): void {
     ({ contentType, text }) => send(response, 200, contentType, text),
     () => sendProblem(response, 500, "the figures could not be collected"),
   );
+}
+
+function sendCheckup(parts: HttpParts, response: ServerResponse): void {
+  const checkup = parts.checkup();
+  void diskSpaceOf(checkup.dataDirectory).then((disk) => {
+    const answer: CheckupAnswer = { ...checkup, disk };
+    sendJson(response, 200, "application/json", answer);
+  });
 }
 
 /** Only of a node that is up to date as far as it knows. */

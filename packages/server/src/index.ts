@@ -1,6 +1,8 @@
 export * from "./ports.js";
 export { NodeHost } from "./node-host.js";
 export type * from "./node-host-types.js";
+export { diskSpaceOf } from "./checkup.js";
+export type { Checkup, CheckupAnswer, ClockReading, DiskSpace, FollowerCheckup, HostCheckup } from "./checkup.js";
 export { runNode } from "./run-node.js";
 export type { RunNodeOptions } from "./run-node.js";
 export { ConfigError, loadConfig, parseConfig } from "./config.js";

@@ -111,7 +111,10 @@ export class NodeHost implements PeerEvents {
         this.enqueue({ kind: "step", event: (nowMs) => ({ kind: "snapshotTaken", nowMs, base }) });
       },
       onFailed: (error) => this.stop({ kind: "storage", error }),
-      onSynced: (seconds) => parts.metrics.observeFsync(seconds),
+      onSynced: (seconds) => {
+        parts.metrics.observeFsync(seconds);
+        this.reporter.noteSync(1_000 * seconds);
+      },
     });
     this.keeper = new LeaseKeeper({
       propose: (command, onRefused) => this.proposeOwn(command, onRefused),
@@ -384,6 +387,7 @@ export class NodeHost implements PeerEvents {
     if (lateMs <= this.options.raft.electionTimeoutMsMin / 2) return;
     this.timer.restart(this.nowMs);
     this.keeper.noteStall(lateMs);
+    this.reporter.noteStall(lateMs, this.nowMs);
     this.parts.logger.warn({ durationMs: Math.round(lateMs), term: this.raft.term }, "the loop was stalled");
   }
 

@@ -8,6 +8,8 @@ import { entryCodec, limits as wireLimits } from "@holdfast/wire";
 import { formatAddress, isLoopback, parseAddress } from "./address.js";
 import type { BackupSource } from "./backup-stream.js";
 import { BackupRefusedError } from "./backup-taking.js";
+import { checkupFrom } from "./checkup.js";
+import type { Checkup } from "./checkup.js";
 import type { Config, ConfiguredNode } from "./config.js";
 import { endingFor, oldCopyReason, refusedByPeer } from "./endings.js";
 import type { Ending } from "./endings.js";
@@ -54,11 +56,13 @@ export class NodeProcess {
   private isEnding = false;
   private isHostStopped = false;
   private readonly refusals: FatalRefusals;
+  private readonly startedAtMs: number;
 
   constructor(options: NodeProcessOptions, logger: Logger, world: NodeWorld) {
     this.options = options;
     this.logger = logger;
     this.world = world;
+    this.startedAtMs = world.clock.monotonicMs();
     this.ending = new Promise((resolve) => {
       this.resolveEnding = resolve;
     });
@@ -275,6 +279,11 @@ export class NodeProcess {
       {
         health: () => this.health(),
         status: () => this.host?.status() ?? null,
+        clock: () => ({
+          boot: this.directory?.identity.boot ?? null,
+          monotonicMs: this.world.clock.monotonicMs(),
+        }),
+        checkup: () => this.checkup(),
         metrics: () => metrics.render(),
         backup: () => this.takeBackup(),
         onRejected: (reason) => metrics.noteRejected(reason),
@@ -295,6 +304,26 @@ export class NodeProcess {
       isReady: false,
       problem: this.formation === null ? "the node is starting" : "the cluster is not formed yet",
     };
+  }
+
+  private checkup(): Checkup {
+    const { config, nodeId, version: release, dataDirectory } = this.options;
+    const identity = this.directory?.identity ?? null;
+    const nowMs = this.world.clock.monotonicMs();
+    return checkupFrom({
+      config,
+      nodeId,
+      release,
+      dataDirectory,
+      instance: identity?.instance ?? null,
+      boot: identity?.boot ?? null,
+      uptimeMs: nowMs - this.startedAtMs,
+      health: this.health(),
+      status: this.host?.status() ?? null,
+      host: this.host?.report.checkup(nowMs) ?? null,
+      linked: new Set(this.links?.met().keys()),
+      connections: this.listener?.figures().connections ?? 0,
+    });
   }
 
   private transportFigures(): ReturnType<TransportSource["figures"]> {

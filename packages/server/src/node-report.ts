@@ -3,10 +3,14 @@ import type { Mode, VersionRange } from "@holdfast/lock";
 import type { Raft } from "@holdfast/raft";
 import type { NodeAddress, NodeStatus } from "@holdfast/wire";
 import type { Applier } from "./applier.js";
+import type { HostCheckup } from "./checkup.js";
 import type { HostFigures } from "./metrics.js";
+import { RecentTimes } from "./recent-times.js";
 
 /** More committed entries than this left to apply: the node isn't ready for clients. */
 const backlogMax = 10_000;
+/** Synced batches whose times are known. */
+const syncsMax = 1_000;
 
 export interface NodeFacts {
   readonly clusterId: string;
@@ -19,6 +23,8 @@ export class NodeReport {
   private readonly facts: NodeFacts;
   private readonly raft: Raft;
   private readonly applier: Applier;
+  private readonly syncs: RecentTimes = new RecentTimes(syncsMax);
+  private readonly stalls = { count: 0, longestMs: 0, lastAtMs: 0 };
 
   constructor(facts: NodeFacts, raft: Raft, applier: Applier) {
     this.facts = facts;
@@ -79,6 +85,34 @@ export class NodeReport {
       sessions: machine.sessionCount,
       locks: machine.lockCount,
       waiters: machine.waiterCount,
+    };
+  }
+
+  noteSync(ms: number): void {
+    this.syncs.add(ms);
+  }
+
+  noteStall(durationMs: number, nowMs: number): void {
+    this.stalls.count += 1;
+    this.stalls.longestMs = Math.max(this.stalls.longestMs, Math.round(durationMs));
+    this.stalls.lastAtMs = nowMs;
+  }
+
+  checkup(nowMs: number): HostCheckup {
+    const { configuration, configurationIndex, isDiskOverdue, peers } = this.raft.status();
+    const { voters, outgoing, learners } = configuration;
+    const { count, longestMs, lastAtMs } = this.stalls;
+    return {
+      configuration: { voters, outgoing, learners },
+      configurationIndex,
+      syncs: this.syncs.summary(),
+      isDiskOverdue,
+      stalls: { count, longestMs, lastMsAgo: count === 0 ? null : Math.round(nowMs - lastAtMs) },
+      followers: peers.map(({ id, behindEntries, heardMsAgo }) => ({
+        id,
+        behindEntries,
+        heardMsAgo: Math.round(heardMsAgo),
+      })),
     };
   }
 

@@ -42,6 +42,10 @@ describe("/v1/backup", () => {
     const parts = {
       health: () => ({ isLive: true, isReady, problem: isReady ? null : "nobody leads" }),
       status: () => null,
+      clock: () => ({ boot: 1, monotonicMs: 0 }),
+      checkup: () => {
+        throw new Error("not asked");
+      },
       metrics: () => Promise.reject(new Error("not asked")),
       backup: () => (refusal === null ? Promise.resolve(source) : Promise.reject(refusal)),
     };

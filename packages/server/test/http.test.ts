@@ -2,8 +2,12 @@ import { strict as assert } from "node:assert";
 import { createServer, request } from "node:http";
 import type { IncomingHttpHeaders, Server } from "node:http";
 import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
 import { after, before, describe, test } from "node:test";
 import { BackupRefusedError } from "../src/backup-taking.js";
+import { checkupFrom } from "../src/checkup.js";
+import type { CheckupAnswer } from "../src/checkup.js";
+import { parseConfig } from "../src/config.js";
 import { createHttpHandler } from "../src/http.js";
 import type { Health } from "../src/http.js";
 
@@ -12,6 +16,22 @@ interface Answer {
   readonly headers: IncomingHttpHeaders;
   readonly text: string;
 }
+
+const nodes = ["n1", "n2", "n3"].map((id, at) => ({ id, peer: `10.0.0.${at}:1`, client: `10.0.0.${at}:2` }));
+const checkup = checkupFrom({
+  config: parseConfig(JSON.stringify({ cluster: "test", nodes }), "cluster.json"),
+  nodeId: "n1",
+  release: "1.2.3",
+  dataDirectory: tmpdir(),
+  instance: "5f0c",
+  boot: 7,
+  uptimeMs: 10.4,
+  health: { isLive: true, isReady: false, problem: "the cluster is not formed yet" },
+  status: null,
+  host: null,
+  linked: new Set(["n3"]),
+  connections: 2,
+});
 
 describe("plain HTTP on the client port", () => {
   let server: Server;
@@ -26,6 +46,8 @@ describe("plain HTTP on the client port", () => {
       createHttpHandler(options, {
         health: () => health,
         status: () => status,
+        clock: () => ({ boot: 7, monotonicMs: 1_234.5 }),
+        checkup: () => checkup,
         metrics: async () => ({ contentType: "text/plain; version=0.0.4", text: await figures() }),
         backup: () => Promise.reject(new BackupRefusedError("not_ready", "not here")),
       }),
@@ -113,6 +135,19 @@ describe("plain HTTP on the client port", () => {
     assert.deepEqual([head.status, head.text, head.headers["content-length"]], [200, "", "16"]);
   });
 
+  test("/v1/clock and /v1/checkup, of a node that isn't ready too", async () => {
+    assert.deepEqual(JSON.parse((await ask("/v1/clock")).text), { boot: 7, monotonicMs: 1_234.5 });
+    const { disk, ...told } = JSON.parse((await ask("/v1/checkup")).text) as CheckupAnswer;
+    assert.ok(disk !== null && disk.totalBytes >= disk.freeBytes && disk.freeBytes > 0);
+    assert.deepEqual(told, checkup);
+    assert.deepEqual(told.file.nodes, nodes);
+    assert.deepEqual(told.links, [
+      { id: "n2", isLinked: false },
+      { id: "n3", isLinked: true },
+    ]);
+    assert.equal((await ask("/v1/checkup", { origin: "http://evil.example" })).status, 403);
+  });
+
   test("web pages of others are kept out, by origin and by host", async () => {
     assert.equal(problemIn(await ask("/metrics", { origin: "http://evil.example" })).status, 403);
     assert.equal(problemIn(await ask("/metrics", { origin: "null" })).status, 403);
@@ -131,6 +166,8 @@ describe("plain HTTP on the client port", () => {
       {
         health: () => ({ isLive: true, isReady: true, problem: null }),
         status: () => null,
+        clock: () => ({ boot: null, monotonicMs: 0 }),
+        checkup: () => checkup,
         metrics: () => Promise.reject(new Error()),
         backup: () => Promise.reject(new Error()),
       },

@@ -53,6 +53,10 @@ export async function start(changes: Partial<ClientListenerOptions> = {}, isOpen
   const handleRequest = createHttpHandler(http, {
     health: () => ({ isLive: true, isReady: true, problem: null }),
     status: () => null,
+    clock: () => ({ boot: 1, monotonicMs: 0 }),
+    checkup: () => {
+      throw new Error("not asked");
+    },
     metrics: () => Promise.resolve({ contentType: "text/plain", text: "" }),
     backup: () => Promise.reject(new Error("not asked")),
   });
