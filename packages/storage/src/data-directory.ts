@@ -66,12 +66,7 @@ async function takeIdentity(directory: string, options: DataDirectoryOptions): P
   const { nodeId, machineBootId } = options;
   const before = await readIdentity(directory);
   if (before === null) {
-    if (await isThere(join(directory, buildingName)))
-      throw damaged(identityFile, "the file is missing, and a restore into this directory was not finished");
-    for (const name of [databaseName, markFile]) {
-      if (await isThere(join(directory, name)))
-        throw damaged(identityFile, `the file is missing, and there is a ${name}`);
-    }
+    await assertNew(directory);
     const instance = options.randomInstance();
     const formatVersion = identityFormatVersion;
     return {
@@ -92,6 +87,16 @@ async function takeIdentity(directory: string, options: DataDirectoryOptions): P
     );
   }
   return { before, now: { ...before, boot: before.boot + 1, machineBootId } };
+}
+
+/** Throws damage when there is no identity, and something else says that there was one. */
+export async function assertNew(directory: string): Promise<void> {
+  if (await isThere(join(directory, buildingName)))
+    throw damaged(identityFile, "the file is missing, and a restore into this directory was not finished");
+  for (const name of [databaseName, markFile]) {
+    if (await isThere(join(directory, name)))
+      throw damaged(identityFile, `the file is missing, and there is a ${name}`);
+  }
 }
 
 type Quarantining = <T>(run: () => Promise<T>) => Promise<T>;

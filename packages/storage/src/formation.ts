@@ -70,13 +70,17 @@ export async function isThere(path: string): Promise<boolean> {
 }
 
 /** Throws damage when what is there is more than a formation leaves that died half-way: then it is the identity that is wrong. */
-export async function removeHalfFormed(directory: string, identity: Identity): Promise<void> {
-  const path = join(directory, databaseName);
-  const temporary = join(directory, temporaryName);
+export async function assertHalfFormed(directory: string, identity: Identity): Promise<void> {
   const mark = await readMark(directory, identity.instance, true);
-  const batches = Math.max(mark ?? 0, await newestBatch(path));
+  const batches = Math.max(mark ?? 0, await newestBatch(join(directory, databaseName)));
   if (batches > firstBatch)
     throw damaged(identityFile, `it says that this node was never formed, and ${batches} batches were written`);
+}
+
+export async function removeHalfFormed(directory: string, identity: Identity): Promise<void> {
+  await assertHalfFormed(directory, identity);
+  const path = join(directory, databaseName);
+  const temporary = join(directory, temporaryName);
   await rm(join(directory, markFile), { force: true });
   await rm(temporary, { recursive: true, force: true });
   if (!(await isThere(path))) return;

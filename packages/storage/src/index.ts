@@ -10,3 +10,5 @@ export { openStoppedDirectory } from "./stopped-directory.js";
 export type { StoppedDirectory, StoppedDirectoryOptions } from "./stopped-directory.js";
 export { openDataDirectory } from "./data-directory.js";
 export { readMachineBootId } from "./machine-boot-id.js";
+export { checkDirectory } from "./directory-check.js";
+export type { CheckedDatabase, DirectoryCheck, DirectoryCheckOptions, DirectoryRemains } from "./directory-check.js";

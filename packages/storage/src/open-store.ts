@@ -25,21 +25,24 @@ interface StoreOptions {
   readonly machineRestarted: boolean;
 }
 
-interface Verified {
+export interface Verified {
   readonly recovered: Recovered;
   readonly rows: ReadRows;
   readonly tails: readonly Tail[];
 }
 
-/** Reads and checks everything, and changes nothing. Throws StorageError("damaged") or ("newer_format"). */
-export async function verifyDatabase(options: StoreOptions): Promise<Verified> {
+/**
+ * Reads and checks everything, and changes nothing. Throws StorageError("damaged") or ("newer_format"). `keepRow`: what the rows are to
+ * hold; readRow or more.
+ */
+export async function verifyDatabase(options: StoreOptions, keepRow: typeof readRow = readRow): Promise<Verified> {
   const { directory, owner, machineRestarted } = options;
   const mark = await readMark(directory, owner.instance, machineRestarted);
   if (mark === null) throw damaged(markFile, "the file is missing");
   const path = join(directory, databaseName);
-  const files = await readDatabaseFiles({ path, name: databaseName, machineRestarted }, readRow);
+  const files = await readDatabaseFiles({ path, name: databaseName, machineRestarted }, keepRow);
   inFile(databaseName, () => checkBatchNumbers(files));
-  const rows = mergedRows(files, readRow);
+  const rows = mergedRows(files, keepRow);
   const recovered = recover(databaseName, rows);
   checkAgainst(databaseName, recovered, { ...owner, mark });
   await checkInfoLog(path, "LOG.old");

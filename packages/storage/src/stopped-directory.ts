@@ -128,7 +128,7 @@ async function markProblem(directory: string, instance: string, batchNumber: num
   }
 }
 
-async function remainingRows(path: string, identity: Identity | null): Promise<ForcedRows> {
+export async function remainingRows(path: string, identity: Identity | null): Promise<ForcedRows> {
   const { rows, problems } = await readRemains(path, databaseName, readWholeRow);
   const clusterId = identity?.clusterId ?? null;
   const known = identity === null || clusterId === null ? null : { nodeId: identity.nodeId, clusterId };
@@ -150,7 +150,7 @@ async function identityIn(
 }
 
 /** The chunks of snapshots too: nothing else will read them. */
-function readWholeRow(key: Buffer, value: Buffer): ReadRow {
+export function readWholeRow(key: Buffer, value: Buffer): ReadRow {
   const row = readRow(key, value);
   return row.problem === null ? { ...row, value } : row;
 }
