@@ -1,7 +1,7 @@
 /** What becomes of one mutant: planted in a copy, built, run over several ranges of seeds, taken out again. */
 import { build } from "./copies.js";
 import { applyMutant, revertMutant } from "./patches.js";
-import { commonest, medianOf, simulate } from "./runs.js";
+import { commonest, medianOf, runTest, simulate } from "./runs.js";
 
 /** Ranges of seeds are so far apart that no budget makes them meet. */
 const rangeStep = 1_000_000;
@@ -23,6 +23,7 @@ export async function judge(mutant, { copy, clean, first, repeats }) {
   try {
     const complaint = build(copy);
     if (complaint !== null) return { ...verdict, problem: `does not compile: ${complaint}` };
+    if (mutant.test !== null) return await judgeByTest({ ...verdict, runs: 1 }, mutant.test, copy, clean);
     const needed = [];
     const rules = [];
     for (let range = 0; range < repeats; range += 1) {
@@ -48,6 +49,20 @@ export async function judge(mutant, { copy, clean, first, repeats }) {
 }
 
 /**
+ * @param {Verdict} verdict
+ * @param {string} test
+ * @param {string} copy
+ * @param {string} clean
+ * @returns {Promise<Verdict>}
+ */
+async function judgeByTest(verdict, test, copy, clean) {
+  if (await runTest(copy, test)) return verdict;
+  // What fails without the bug as well says nothing about it.
+  if (!(await runTest(clean, test))) return { ...verdict, problem: `${test} fails without it too` };
+  return { ...verdict, found: 1, rule: test.replace("/dist/", "/") };
+}
+
+/**
  * Found in every range.
  * @param {Verdict} verdict
  */
@@ -60,7 +75,7 @@ export function isDead(verdict) {
  * @param {number} nameWidth
  */
 export function rowOf({ mutant, found, runs, median, rule, problem }, nameWidth) {
-  const seeds = Number.isFinite(median) ? String(median) : `> ${mutant.seeds}`;
+  const seeds = mutant.test !== null ? "-" : Number.isFinite(median) ? String(median) : `> ${mutant.seeds}`;
   const end = problem ?? (found === runs ? rule : `${rule}  (breaks ${mutant.breaks})`.trim());
   return `${mutant.name.padEnd(nameWidth)}  ${`${found} of ${runs}`.padEnd(8)}  ${seeds.padStart(6)}  ${end}`;
 }

@@ -1,12 +1,14 @@
 /**
- * The planted bugs: one small unified diff each, with its name, the rule that it breaks and its seed budget in the lines above the diff.
+ * The planted bugs: one small unified diff each. The lines above the diff say its name, the rule that it breaks, and who has to find it: the
+ * simulator within so many seeds ("seeds"), or, for what the simulated network can't bring about, a test ("test", and "why").
  */
 import { spawnSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 
 /**
- * @typedef {{ name: string, breaks: string, seeds: number, file: string, hunks: Hunk[] }} Mutant `file`: the patch's absolute path.
+ * @typedef {{ name: string, breaks: string, seeds: number, test: string | null, file: string, hunks: Hunk[] }} Mutant `file`: the patch's
+ * absolute path; `test`: the compiled test that finds it, from the top; then `seeds` is 0.
  * @typedef {{ file: string, before: string }} Hunk `before`: the lines that the hunk takes the place of.
  */
 
@@ -30,11 +32,15 @@ export function readMutants(folder) {
 export function parseMutant(file, text) {
   const name = headerIn(file, text, "name");
   if (`${name}.patch` !== path.basename(file)) throw new Error(`${file}: its name is ${name}`);
-  const seeds = Number(headerIn(file, text, "seeds"));
-  if (!Number.isSafeInteger(seeds) || seeds < 1) throw new Error(`${file}: "# seeds:" must be a whole number above 0`);
+  const isOfTest = /^# test:/m.test(text);
+  const test = isOfTest ? headerIn(file, text, "test") : null;
+  const seeds = isOfTest ? 0 : Number(headerIn(file, text, "seeds"));
+  if (isOfTest) headerIn(file, text, "why");
+  else if (!Number.isSafeInteger(seeds) || seeds < 1)
+    throw new Error(`${file}: "# seeds:" must be a whole number above 0`);
   const hunks = hunksOf(text);
   if (hunks.length === 0) throw new Error(`${file}: changes nothing`);
-  return { name, breaks: headerIn(file, text, "breaks"), seeds, file, hunks };
+  return { name, breaks: headerIn(file, text, "breaks"), seeds, test, file, hunks };
 }
 
 /**

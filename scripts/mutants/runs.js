@@ -4,6 +4,7 @@ import { spawn } from "node:child_process";
 /** A bug can make a run go on for ever; a run without one takes well below this. */
 const msPerSeedMax = 5_000;
 const startMs = 60_000;
+const testMsMax = 180_000;
 
 /**
  * @typedef {{ kind: "found", seed: number, rule: string, message: string } | { kind: "survived" } | { kind: "broken", problem: string }} Finding
@@ -45,6 +46,19 @@ export function simulate(copy, first, seeds) {
       if (isLate) resolve({ kind: "broken", problem: `no end within ${startMs + msPerSeedMax * seeds} ms` });
       else resolve(findingIn(code, output, errors.trim() || `ended by ${signal ?? `exit code ${code}`}`));
     });
+  });
+}
+
+/**
+ * @param {string} copy
+ * @param {string} test A compiled test, from the top.
+ * @returns {Promise<boolean>} Whether it passes. One that can't be started doesn't.
+ */
+export function runTest(copy, test) {
+  return new Promise((resolve) => {
+    const child = spawn(process.execPath, ["--test", test], { cwd: copy, stdio: "ignore", timeout: testMsMax });
+    child.on("error", () => resolve(false));
+    child.on("close", (code) => resolve(code === 0));
   });
 }
 

@@ -1,5 +1,5 @@
 /** The fields of every kind of event: the types of history.ts once more, for values that come from a file. */
-import { finite, flag, listOf, oneOf, orNull, positive, record, text, variants, whole } from "./fields.js";
+import { finite, flag, listOf, notNegative, oneOf, orNull, positive, record, text, variants, whole } from "./fields.js";
 import type { Check, Fields } from "./fields.js";
 import { historyVersion } from "./history.js";
 import type { CallResult, HistoryEvent, HistoryHeader, Operation } from "./history.js";
@@ -123,7 +123,7 @@ const events: TableOf<HistoryEvent> = {
   keepaliveReceived: keepaliveOfNode,
   keepaliveAcknowledged: keepaliveOfNode,
   keepaliveTold: keepaliveOfClient,
-  remaining: { client: text, call: whole, session: whole, ms: positive },
+  remaining: { client: text, call: whole, session: whole, ms: notNegative },
   committed: { index: whole, term: whole, hash: text, decidedInTerm: orNull(whole), entry: variants(entries) },
   applied: {
     node: text,

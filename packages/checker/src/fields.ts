@@ -25,6 +25,10 @@ export const positive: Check = (value, field) => {
   return Number.isFinite(value) && Number(value) > 0 ? null : { field, problem: "must be a finite number above 0" };
 };
 
+export const notNegative: Check = (value, field) => {
+  return Number.isFinite(value) && Number(value) >= 0 ? null : { field, problem: "must be a finite number from 0 on" };
+};
+
 export const whole: Check = (value, field) => {
   return Number.isSafeInteger(value) && Number(value) >= 0
     ? null

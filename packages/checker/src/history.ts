@@ -161,7 +161,7 @@ export type KeepaliveEvent =
     }
   /** That word has reached the client. */
   | { readonly kind: "keepaliveTold"; readonly client: string; readonly session: number; readonly number: number }
-  /** For so long at most, by the library's word, the lock that `call` acquired in this session is surely held. */
+  /** For so long at most, by the library's word, the lock that `call` acquired in this session is surely held. 0: it calls it held still. */
   | {
       readonly kind: "remaining";
       readonly client: string;

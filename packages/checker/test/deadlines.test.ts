@@ -20,7 +20,7 @@ test("P5: a library counts from the sending of the keepalive that was acknowledg
       ...more,
       [sayAt, remaining(ms)],
       // That words of both sides are seen at all.
-      ...keepalive(3, 9_000, 9_001, 9_002),
+      ...keepalive(3, 10_010, 10_011, 10_012),
     ]);
   // From the first openSession, whenever it was answered.
   assertAccepted(at(102, 9_899));
@@ -31,6 +31,9 @@ test("P5: a library counts from the sending of the keepalive that was acknowledg
   assertAccepted(at(3_200, 8_801, ...two, ...late));
   assertRejected("late-deadline", at(3_200, 9_000, ...two, ...late));
   assertAccepted(at(3_500, 9_500, ...two, ...late));
+  // Called held still, with nothing left.
+  assertAccepted(at(10_001, 0));
+  assertRejected("late-deadline", at(10_002, 0));
   // A clock that is slow sees less time pass.
   assertAccepted(at(3_200, 8_812, ...two, ...late, [0, rate("c1", 0.99)]));
 });

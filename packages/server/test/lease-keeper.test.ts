@@ -221,6 +221,18 @@ describe("lease keeper: silence and expiry", () => {
     assert.deepEqual(bench.ended, [`${session}:expired`]);
   });
 
+  it("a stall of a former leadership makes no lease of the next one longer", () => {
+    const bench = served();
+    const session = bench.open(8_000);
+    bench.now += 60_000;
+    bench.keeper.noteStall(60_000);
+    bench.keeper.start(bench.machine, bench.now);
+    bench.pass(8_079);
+    assert.deepEqual(bench.ended, []);
+    bench.pass(1);
+    assert.deepEqual(bench.ended, [`${session}:expired`]);
+  });
+
   it("ends 5,000 sessions in batches of 1,000, one in flight at a time", () => {
     const bench = served();
     for (let count = 0; count < 5_000; count += 1) bench.open(8_000);

@@ -24,6 +24,8 @@ const clients: readonly string[] = [
   "lock lost: clock_jump",
   "loss noticed late",
   "looked within 5 ms of the deadline",
+  "looked at the deadline: jeopardy",
+  "looked at the deadline: lost",
   "released twice",
   "renewed by hand",
   "guard: refused",

@@ -2,6 +2,9 @@
 import type { Summary } from "./run/run-seed.js";
 import { marks } from "./marks.js";
 
+/** The bound of invariant 22, which chance may pass (docs/decisions/004). */
+const promptTimeouts = 3;
+
 export class Report {
   seeds = 0;
   failed = 0;
@@ -29,6 +32,17 @@ export class Report {
     return this.#counts.get(name) ?? 0;
   }
 
+  /** Of the runs in which no leader served at the healing: the share that had one within 3 election timeouts; 1 without such runs. */
+  get promptShare(): number {
+    const elections = this.#elections;
+    if (elections.length === 0) return 1;
+    return elections.filter((time) => time <= promptTimeouts).length / elections.length;
+  }
+
+  get #elections(): readonly number[] {
+    return this.#leaderTimes.filter((time) => time > 0);
+  }
+
   /** Marks that no run has met. */
   missingMarks(): string[] {
     return marks.filter((mark) => this.countOf(mark) === 0);
@@ -44,6 +58,7 @@ export class Report {
       `${whole(this.seeds)} seeds, ${this.failed} failed; ${hours.toFixed(2)} virtual hours, ${whole(this.events)} events, ${whole(messages)} frames, ${whole(this.countOf("acquired"))} grants taken`,
       `${speed.toFixed(0)} virtual seconds per CPU second`,
       `from the healing to a serving leader, in election timeouts: ${spread(this.#leaderTimes)}`,
+      `where none served at the healing: ${spread(this.#elections)}, ${percent(this.promptShare)} within ${promptTimeouts}`,
       `from the healing to the end of all calls, in election timeouts: ${spread(this.#callTimes)}`,
       `from the last client's end to an empty state, in election timeouts: ${spread(this.#sessionTimes)}`,
       missing.length === 0 ? `all ${marks.length} marks were met` : `marks not met: ${missing.join("; ")}`,
@@ -59,6 +74,10 @@ export class Report {
 
 function whole(number: number): string {
   return String(Math.round(number)).replace(/\B(?=(\d{3})+$)/g, ",");
+}
+
+function percent(share: number): string {
+  return `${(100 * share).toFixed(1)} %`;
 }
 
 function spread(values: readonly number[]): string {

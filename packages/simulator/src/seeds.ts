@@ -1,16 +1,18 @@
 /** Some seeds in a row, for tests: they fail with everything that was found, and how to see it. */
+import { Report } from "./report.js";
 import { runSeed } from "./run/run-seed.js";
 
-/** Throws when a run failed. Returns how often each thing was counted in all of them. */
-export async function runSeeds(first: number, last: number): Promise<ReadonlyMap<string, number>> {
-  const totals = new Map<string, number>();
+/** Throws when a run failed. Returns what all of them came to. */
+export async function runSeeds(first: number, last: number): Promise<Report> {
+  const report = new Report();
   const failures: string[] = [];
   for (let seed = first; seed <= last; seed += 1) {
-    const { problems, counts } = await runSeed(seed);
+    const summary = await runSeed(seed);
+    const { problems } = summary;
     for (const { rule, message } of problems) failures.push(`seed ${seed}: ${rule}: ${message}`);
     if (problems.length > 0) failures.push(`  npm run simulate -- --seed ${seed} --trace`);
-    for (const [name, count] of counts) totals.set(name, (totals.get(name) ?? 0) + count);
+    report.add(summary, 0);
   }
   if (failures.length > 0) throw new Error(failures.join("\n"));
-  return totals;
+  return report;
 }

@@ -42,6 +42,7 @@ function* changesOf(plan: Plan): Generator<Change> {
   for (const left of kinds) yield (from) => ({ ...from, faults: from.faults.filter(({ kind }) => kind !== left) });
   if (plan.rawClients > 0) yield (from) => ({ ...from, rawClients: from.rawClients - 1 });
   if (plan.clients > 1) yield (from) => ({ ...from, clients: from.clients - 1 });
+  if (plan.longHolds) yield (from) => ({ ...from, longHolds: false });
   if (plan.locks > 1) yield (from) => ({ ...from, locks: from.locks - 1 });
   if (plan.actionsMax > 100) yield (from) => ({ ...from, actionsMax: 100 });
   else if (plan.actionsMax > 1) yield (from) => ({ ...from, actionsMax: Math.ceil(from.actionsMax / 2) });

@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
+import { exploreMerging } from "../src/explore/merging-search.js";
+import type { MergingModel } from "../src/explore/merging-search.js";
 import { explore } from "../src/explore/search.js";
 import type { Model } from "../src/explore/search.js";
 
@@ -65,4 +67,46 @@ test("a state without successors is counted as an end", () => {
     isComplete: true,
     violation: null,
   });
+});
+
+/** A walker on the places 0 to 9 that picks up each place's coin; all coins that were ever picked up on the way to a place are merged. */
+interface Walker {
+  readonly place: number;
+  readonly coins: number;
+}
+
+function walk(forbidden: number): MergingModel<Walker, number> {
+  return {
+    initial: { place: 0, coins: 0 },
+    keyFor: ({ place, coins }) => `${place} ${coins}`,
+    groupFor: ({ place }) => `${place}`,
+    progressOf: ({ place }) => place,
+    merge(known, { coins }) {
+      const all = known.coins | coins;
+      return all === known.coins ? null : { state: { ...known, coins: all }, violation: null };
+    },
+    *stepsFrom({ place, coins }) {
+      for (const next of [2 * place + 1, 2 * place + 2, 0]) {
+        if (next > 9) continue;
+        const state = { place: next, coins: coins | (1 << next) };
+        yield { action: next, state, violation: (state.coins & forbidden) === forbidden ? "forbidden coins" : null };
+      }
+    },
+  };
+}
+
+test("merged states reach every place, and each again with what is new in it", () => {
+  const plain = explore(walk(1 << 20), { statesMax: 10_000 });
+  const merged = exploreMerging(walk(1 << 20), { statesMax: 10_000 });
+  assert.equal(plain.isComplete && merged.isComplete, true);
+  assert.equal(merged.distinct, 10);
+  assert.ok(merged.distinct < plain.distinct);
+  // The coins of 9 and 5 are found together only after a way back.
+  assert.equal(exploreMerging(walk((1 << 9) | (1 << 5)), { statesMax: 10_000 }).violation?.rule, "forbidden coins");
+});
+
+test("bounds end a merging search, and it says that it is not complete", () => {
+  const { distinct, isComplete } = exploreMerging(walk(1 << 20), { statesMax: 5 });
+  assert.equal(isComplete, false);
+  assert.ok(distinct < 10);
 });

@@ -34,6 +34,7 @@ export class HeldLock {
   readonly #isMaxHoldLimited: boolean;
   /** What waits for the loss. */
   readonly #wakers = new Set<() => void>();
+  #onJeopardyBegan: (() => void) | null = null;
   #state: LockState = "held";
   #isGivenBack = false;
   #look: Look;
@@ -45,7 +46,7 @@ export class HeldLock {
     this.#parts = parts;
     this.#isMaxHoldLimited = maxHoldMs > 0;
     this.#look = this.#lookNow();
-    this.#tellLook();
+    if (this.#look.leftMs > 0) this.#tellLook();
     lock.signal.addEventListener("abort", () => this.#onAbort(), { once: true });
     if (lock.signal.aborted) this.#onAbort();
   }
@@ -54,8 +55,11 @@ export class HeldLock {
   check(): LockState {
     const { state } = this.lock;
     if (state === "lost") this.#becomeLost();
-    else if (state === "held" || state === "jeopardy") this.#become(state);
-    if (state !== "lost") this.#look = this.#lookNow();
+    if (state === "held" || state === "jeopardy") {
+      this.#become(state);
+      this.#look = this.#lookNow();
+      this.#tellLook();
+    }
     return state;
   }
 
@@ -78,7 +82,7 @@ export class HeldLock {
   onRenewed(): void {
     if (this.#state === "lost" || this.#isGivenBack) return;
     this.#look = this.#lookNow();
-    this.#tellLook();
+    if (this.#look.leftMs > 0) this.#tellLook();
   }
 
   onJeopardy(): void {
@@ -100,6 +104,11 @@ export class HeldLock {
     return () => void this.#wakers.delete(run);
   }
 
+  /** Calls `run` at the beginning of each jeopardy. */
+  whenInJeopardy(run: () => void): void {
+    this.#onJeopardyBegan = run;
+  }
+
   #onAbort(): void {
     const { counts } = this.#parts;
     if (this.lock.state === "lost") this.#becomeLost();
@@ -115,6 +124,7 @@ export class HeldLock {
     this.#parts.counts.add(state === "held" ? "lock back from jeopardy" : "lock in jeopardy");
     this.#state = state;
     this.#parts.sink.emit({ kind: "state", call: this.call, state, reason: null, since: null });
+    if (state === "jeopardy") this.#onJeopardyBegan?.();
   }
 
   #becomeLost(): void {
@@ -140,7 +150,7 @@ export class HeldLock {
     const { call, session } = this;
     const { leftMs: ms } = this.#look;
     const { sink, process } = this.#parts;
-    if (session !== null && ms > 0) sink.emit({ kind: "remaining", client: process.id, call, session, ms });
+    if (session !== null) sink.emit({ kind: "remaining", client: process.id, call, session, ms });
   }
 
   #lookNow(): Look {

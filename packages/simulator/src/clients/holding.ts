@@ -21,6 +21,7 @@ export class Holding {
     this.#held = held;
     this.#isManual = isManual;
     this.#does = (trait) => random.chance(application.parts.workload.chances[trait]);
+    held.whenInJeopardy(() => this.#lookAtDeadline());
   }
 
   /** Until it is lost, or long enough held. */
@@ -58,8 +59,10 @@ export class Holding {
   }
 
   #drawHoldMs(): number {
-    const { holdMsMax, ttlMs } = this.#application.parts.workload;
-    return this.#does("longHold") ? this.#random.logUniform(1, 1.5 * ttlMs) : this.#random.logUniform(0.5, holdMsMax);
+    const { holdMsMax, longHoldMsMin, ttlMs } = this.#application.parts.workload;
+    return this.#does("longHold")
+      ? this.#random.logUniform(longHoldMsMin, 1.5 * ttlMs)
+      : this.#random.logUniform(0.5, holdMsMax);
   }
 
   async #releaseOnce(afterMs: number): Promise<void> {
@@ -94,6 +97,16 @@ export class Holding {
       counts.add(`assertHeld: ${codeOf(error)}`);
       held.check();
     }
+  }
+
+  /** Or a little before, or after it: does the library still call it held? */
+  #lookAtDeadline(): void {
+    if (!this.#does("ownLook")) return;
+    const { counts, process } = this.#application.parts;
+    const held = this.#held;
+    process.setTimer(held.lock.remainingMs() + this.#random.between(-100, 900), () => {
+      if (!held.isGivenBack) counts.add(`looked at the deadline: ${held.isLost ? "lost" : held.check()}`);
+    });
   }
 
   async #renew(): Promise<void> {

@@ -94,6 +94,10 @@ export class RawClient implements RunningClient {
     return this.#parts.process.isKilled || (this.#isOver && this.#calls.isEmpty);
   }
 
+  get isHolding(): boolean {
+    return false;
+  }
+
   kill(): void {
     this.#parts.process.kill();
   }

@@ -28,6 +28,8 @@ export interface RunningClient {
   openCalls(): readonly OpenCall[];
   /** Drained, with nothing left to do. */
   readonly isIdle: boolean;
+  /** It has a lock by the library, and has not given it back. */
+  readonly isHolding: boolean;
   /** The process dies where it is: nothing more comes from it. */
   kill(): void;
   /** For people. */
@@ -118,6 +120,10 @@ export class SimulatedClient implements RunningClient {
 
   get isIdle(): boolean {
     return this.#parts.process.isKilled || (this.#stage === "over" && this.#calls.isEmpty);
+  }
+
+  get isHolding(): boolean {
+    return this.#application !== null && this.#application.held.size > 0;
   }
 
   kill(): void {

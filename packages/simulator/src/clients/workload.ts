@@ -97,8 +97,10 @@ export interface Workload {
   readonly chances: Readonly<Record<Trait, number>>;
   /** How long an application thinks between two actions, at most. */
   readonly pauseMsMax: number;
-  /** An ordinary hold, at most; a long one may pass the TTL. */
+  /** An ordinary hold, at most. */
   readonly holdMsMax: number;
+  /** A long hold, at least; at most a TTL and a half. */
+  readonly longHoldMsMin: number;
   readonly waitMsMax: number;
   /** How long close lets held locks end: null: the client isn't closed at the end of its work. */
   readonly drainMs: number | null;
@@ -111,16 +113,19 @@ export interface WorkloadWorld {
   readonly unitMs?: number;
   readonly names: readonly string[];
   readonly ttlMs: number;
+  /** Many holds may pass the TTL. False when left out. */
+  readonly longHolds?: boolean;
 }
 
 export function drawWorkload(random: Random, world: WorkloadWorld): Workload {
-  const { names, ttlMs, actionsMax = 1_000_000, unitMs = 100 } = world;
+  const { names, ttlMs, actionsMax = 1_000_000, unitMs = 100, longHolds = false } = world;
   const keptChance = random.pick([0.4, 0.7, 1]);
   const weights = { ...usualWeights };
   for (const action of actions) if (!random.chance(keptChance)) weights[action] = 0;
   if (acquiring.every((action) => weights[action] === 0)) weights[random.pick(acquiring)] = 10;
   const chances = { ...usualChances };
   for (const trait of traits) if (!random.chance(keptChance)) chances[trait] = 0;
+  if (longHolds) chances.longHold = 0.6;
   return {
     actionsMax,
     names,
@@ -129,6 +134,7 @@ export function drawWorkload(random: Random, world: WorkloadWorld): Workload {
     chances,
     pauseMsMax: random.logUniform(0.05, 8) * unitMs,
     holdMsMax: random.logUniform(5, ttlMs / 2),
+    longHoldMsMin: longHolds ? ttlMs / 2 : 1,
     waitMsMax: random.logUniform(100, 3 * ttlMs),
     drainMs: random.chance(0.3) ? null : random.pick([0, 0, 500, Number.POSITIVE_INFINITY]),
   };
@@ -136,7 +142,7 @@ export function drawWorkload(random: Random, world: WorkloadWorld): Workload {
 
 /** Everything, evenly: for tests, and for runs that don't swarm. */
 export function wholeWorkload({ names, ttlMs, actionsMax = 1_000_000 }: WorkloadWorld): Workload {
-  const times = { actionsMax, pauseMsMax: 100, holdMsMax: ttlMs / 10, waitMsMax: ttlMs, drainMs: 0 };
+  const times = { actionsMax, pauseMsMax: 100, holdMsMax: ttlMs / 10, longHoldMsMin: 1, waitMsMax: ttlMs, drainMs: 0 };
   return { names, ttlMs, weights: usualWeights, chances: usualChances, ...times };
 }
 

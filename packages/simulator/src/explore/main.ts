@@ -32,7 +32,7 @@ async function isRaftSound(): Promise<boolean> {
   for (const name of names.length > 0 ? names : raftScopeNames) {
     const startMs = performance.now();
     const isOver = (): boolean => performance.now() - startMs > msMax;
-    const report = await exploreRaft(name, { statesMax, isOver }, values.breadth ? "breadth" : "covering");
+    const report = await exploreRaft(name, { statesMax, isOver }, values.breadth ? "breadth" : "merging");
     const seconds = ((performance.now() - startMs) / 1000).toFixed(1);
     console.log(`raft ${name}: ${report.lines.join("\n")} (${seconds} s)`);
     isSound &&= report.isSound;

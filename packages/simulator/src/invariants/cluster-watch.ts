@@ -81,7 +81,7 @@ export class ClusterWatch {
     });
     node.persistedIndex = probe.raft.persistedIndex;
     this.#attempt(() => {
-      node.promises.checkAtStart(disk);
+      node.promises.checkAtStart(disk, probe.raft);
       this.#commits.checkKept(id);
     });
   }

@@ -52,10 +52,13 @@ export class Promises {
     });
   }
 
-  /** A new life begins with what the old ones promised. */
-  checkAtStart(disk: DurableView): void {
+  /** A new life begins with what the old ones promised, and knows it. `core`: before its first event. */
+  checkAtStart(disk: DurableView, core: HardState): void {
     this.checkDurable(disk);
     const { term, votedFor } = disk.hardState;
+    demand(core.term === term && core.votedFor === votedFor, rule, () => {
+      return `${this.#id} starts in term ${core.term} with its vote for ${core.votedFor}, durable is ${votedFor} in ${term}`;
+    });
     const vote = this.#votes.get(term);
     demand(vote === undefined || vote === votedFor, rule, () => {
       return `${this.#id} voted for ${vote} in term ${term}, its disk says ${votedFor}`;

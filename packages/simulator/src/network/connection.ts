@@ -1,6 +1,7 @@
 /** A connection between two processes: two ends, a pipe each way, and the steps of its opening that the kernels do by themselves. */
 import type { Random } from "../random.js";
 import type { SimulatedProcess } from "../process.js";
+import type { Scheduler } from "../scheduler.js";
 import type { TraceHash } from "../trace-hash.js";
 import type { NetworkCounts } from "./counts.js";
 import { Endpoint } from "./endpoint.js";
@@ -30,6 +31,8 @@ export type Tap = (frame: TappedFrame) => void;
 /** Calls that take each other's place: those of one machine to one address and lane. */
 export interface Route {
   newest: number;
+  /** The called end of the newest one. */
+  end: Endpoint | null;
 }
 
 export interface ConnectionOptions {
@@ -68,6 +71,7 @@ export class Connection {
   isAnswered = false;
   readonly #options: ConnectionOptions;
   readonly #hash: TraceHash;
+  readonly #scheduler: Scheduler;
 
   constructor(
     options: ConnectionOptions,
@@ -81,6 +85,7 @@ export class Connection {
     this.counts = parts.counts;
     this.random = parts.random;
     this.#hash = parts.hash;
+    this.#scheduler = parts.scheduler;
     this.caller = new Endpoint(this, "caller", process, opening);
     this.callee = new Endpoint(this, "callee", null, null);
     this.there = new Pipe(ends.there, options.kernelBytes, this.callee, parts);
@@ -114,7 +119,19 @@ export class Connection {
   }
 
   noteAccepted(): void {
-    this.#options.route.newest = Math.max(this.#options.route.newest, this.#options.number);
+    const { route, number } = this.#options;
+    if (number <= route.newest) return;
+    route.newest = number;
+    route.end = this.callee;
+  }
+
+  /** A frame that was called in has been read: it may come again, on the socket that there is then. */
+  maybeRepeat(bytes: Uint8Array): void {
+    const { route } = this.#options;
+    const { way } = this.there;
+    const afterMs = way.repeatAfterMs(bytes);
+    if (afterMs === null) return;
+    this.#scheduler.after(afterMs, `again ${way.from.name}>${way.to.name}`, () => route.end?.onRepeat(bytes));
   }
 
   /** True for what no process sees. */

@@ -9,6 +9,8 @@ export interface NetworkCounts {
   /** Frames that were read from an older socket after a newer one of the same caller and lane had opened. */
   lateDrains: number;
   retransmissions: number;
+  /** Frames that came once more. */
+  repeats: number;
   throttledBytes: number;
   slowedFrames: number;
   resets: number;
@@ -38,6 +40,7 @@ export function createCounts(): NetworkCounts {
     framesLost: 0,
     lateDrains: 0,
     retransmissions: 0,
+    repeats: 0,
     throttledBytes: 0,
     slowedFrames: 0,
     resets: 0,

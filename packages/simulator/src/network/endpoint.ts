@@ -53,6 +53,7 @@ export class Endpoint implements FrameSocket, Receiver {
   #isPaused = false;
   #isListening = true;
   #hasSent = false;
+  #hasReadData = false;
   #problem: string | null = null;
   #closeCode = 1006;
   #timer: Cancellable | null = null;
@@ -214,6 +215,17 @@ export class Endpoint implements FrameSocket, Receiver {
     this.#process?.deliver(this.#read);
   }
 
+  /** A frame of this or an older socket comes once more. Before a socket's own first one nothing can. */
+  onRepeat(bytes: Uint8Array): void {
+    if (this.#state !== "open" || !this.#hasReadData) return;
+    this.connection.counts.repeats += 1;
+    this.#process?.deliver(() => {
+      if (this.#state !== "open" || !this.#isListening) return;
+      this.connection.noteFrame(this.side, bytes, "delivered");
+      this.#events?.onMessage(bytes);
+    });
+  }
+
   onReset(): void {
     if (this.isGone) return;
     this.#outPipe.discard();
@@ -289,6 +301,8 @@ export class Endpoint implements FrameSocket, Receiver {
 
   #onData(bytes: Uint8Array): void {
     this.connection.noteFrame(this.side, bytes, "delivered");
+    if (this.side === "callee") this.connection.maybeRepeat(bytes);
+    this.#hasReadData = true;
     if (this.#isListening) this.#events?.onMessage(bytes);
   }
 

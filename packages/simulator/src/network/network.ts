@@ -11,7 +11,7 @@ import type { Opening } from "./endpoint.js";
 import type { Upgrade } from "./packet.js";
 import { Place } from "./place.js";
 import { Way } from "./way.js";
-import type { Latency, Slowness, Undo } from "./way.js";
+import type { Latency, Repeats, Slowness, Undo } from "./way.js";
 
 export interface NetworkOptions extends Latency {
   /** Bytes of one direction of a socket that the two kernels hold together. */
@@ -118,6 +118,10 @@ export class Network {
     return this.#way(from, to).lossy(probability);
   }
 
+  repeating(from: string, to: string, repeats: Repeats): Undo {
+    return this.#way(from, to).repeating(repeats);
+  }
+
   /** Resets the connections between these two, each with this probability. */
   reset(one: string, other: string, probability = 1): void {
     const [a, b] = [this.place(one), this.place(other)];
@@ -171,7 +175,7 @@ export class Network {
   #route(key: string): Route {
     let route = this.#routes.get(key);
     if (route === undefined) {
-      route = { newest: 0 };
+      route = { newest: 0, end: null };
       this.#routes.set(key, route);
     }
     return route;

@@ -21,6 +21,13 @@ export interface WayParts {
   readonly counts: NetworkCounts;
 }
 
+/** What doesn't happen in TCP, but may in an older socket that outlives its successor: frames come once more, on the socket of then. */
+export interface Repeats {
+  readonly withinMs: number;
+  /** The probability, by what is in it. */
+  readonly chanceFor: (bytes: Uint8Array) => number;
+}
+
 /** A machine; frames from and to one that is off get nowhere. */
 export interface Machine {
   readonly name: string;
@@ -44,6 +51,7 @@ export class Way {
   readonly #slow = new Set<Slowness>();
   readonly #rates = new Set<{ readonly bytesPerSecond: number }>();
   readonly #losses = new Set<{ readonly probability: number }>();
+  readonly #repeats = new Set<Repeats>();
   #delayMs = 0;
   #jitterMs = 0;
   #bytesPerSecond = Number.POSITIVE_INFINITY;
@@ -84,6 +92,18 @@ export class Way {
 
   lossy(probability: number): Undo {
     return this.#add(this.#losses, { probability });
+  }
+
+  repeating(repeats: Repeats): Undo {
+    return this.#add(this.#repeats, repeats);
+  }
+
+  /** After how long a frame that has just been read comes again; null: it doesn't. */
+  repeatAfterMs(bytes: Uint8Array): number | null {
+    for (const { withinMs, chanceFor } of this.#repeats) {
+      if (this.#random.chance(chanceFor(bytes))) return this.#random.logUniform(1, withinMs);
+    }
+    return null;
   }
 
   /** Something that blocked it is gone, perhaps not the last. */

@@ -43,6 +43,7 @@ const figures: Readonly<Record<FaultKind, Figure>> = {
   delay: ({ network }) => network.counts.slowedFrames,
   loss: ({ network }) => network.counts.retransmissions,
   throttle: ({ network }) => network.counts.throttledBytes,
+  repeat: ({ network }) => network.counts.repeats,
   reset: ({ network }) => network.counts.resets,
   kill: killed,
   killAll: killed,

@@ -2,8 +2,11 @@
 import type { ClientFaultKind } from "./fault-kinds.js";
 import type { Action, FaultContext, Undo } from "./faults.js";
 
+/** Mostly one that holds a lock: it has something to lose. */
 function anyClient({ world, random }: FaultContext): string | null {
   const ids = world.clientIds();
+  const holders = world.holderIds();
+  if (holders.length > 0 && random.chance(0.7)) return random.pick(holders);
   return ids.length === 0 ? null : random.pick(ids);
 }
 

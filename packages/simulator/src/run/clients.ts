@@ -34,6 +34,11 @@ export class Clients {
     return [...this.#live.keys()];
   }
 
+  /** Of those with the library: who has a lock that isn't given back. */
+  get holderIds(): readonly string[] {
+    return [...this.#live].flatMap(([id, { client }]) => (client.isHolding ? [id] : []));
+  }
+
   get started(): number {
     return this.#started;
   }
@@ -53,8 +58,8 @@ export class Clients {
     const { plan } = this.#world;
     const { id, process } = this.#newProcess("c");
     const random = streamOf(plan.seed, `client ${id}`);
-    const { ttlMs, actionsMax, unitMs } = plan;
-    const workload = drawWorkload(random, { names: this.#names, ttlMs, actionsMax, unitMs });
+    const { ttlMs, actionsMax, unitMs, longHolds } = plan;
+    const workload = drawWorkload(random, { names: this.#names, ttlMs, actionsMax, unitMs, longHolds });
     const client: RunningClient = new SimulatedClient(
       { id, endpoints: this.#endpoints(), connectTimeoutMs: 10_000, workers: random.between(1, 4), workload },
       {

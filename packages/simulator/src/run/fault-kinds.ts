@@ -27,6 +27,7 @@ export type FaultKind =
   | "delay"
   | "loss"
   | "throttle"
+  | "repeat"
   | "reset"
   | "kill"
   | "killAll"
@@ -93,6 +94,7 @@ const faultKinds: Readonly<Record<FaultKind, KindFacts>> = {
   delay: { family: "network", nodesMin: 3 },
   loss: { family: "network", nodesMin: 3 },
   throttle: { family: "network", nodesMin: 3 },
+  repeat: { family: "network", nodesMin: 3 },
   reset: { family: "network", nodesMin: 3 },
   // Node processes and their machines.
   kill: { family: "process" },
@@ -184,7 +186,10 @@ export function drawRelay(random: Random, room: FaultRoom): PlannedFault[] {
   return faults;
 }
 
-/** Leaders are cut off with their clients, overtaken and found again, or die at once: logs part, and small snapshots bring them together. */
+/**
+ * Leaders are cut off with their clients, overtaken and found again, or die at once: logs part, and small snapshots bring them together. In
+ * half of the runs frames come again all the time.
+ */
 export function drawDivergence(random: Random, room: FaultRoom): PlannedFault[] {
   const kinds: readonly FaultKind[] = [
     "isolate",
@@ -196,13 +201,34 @@ export function drawDivergence(random: Random, room: FaultRoom): PlannedFault[] 
     "powerLoss",
     "reset",
   ];
-  return drawOf(random, room, kinds, { gap: [1, 4], lasts: [1.5, 5] });
+  const faults = drawOf(random, room, kinds, { gap: [1, 4], lasts: [1.5, 5] });
+  if (!random.chance(0.5)) return faults;
+  const target = drawTarget(random);
+  const atMs = 2 * room.timing.electionTimeoutMs;
+  return [{ atMs, lastsMs: room.faultyMs, kind: "repeat", target, other: target, size: random.fraction() }, ...faults];
 }
 
 /** Nodes die between two of their effects, followers that lag behind most of all. */
 export function drawCrashes(random: Random, room: FaultRoom): PlannedFault[] {
   const kinds: readonly FaultKind[] = ["crashPoint", "crashPoint", "crashPoint", "isolate", "kill"];
   return drawOf(random, room, kinds, { gap: [0.7, 3], lasts: [2, 6] });
+}
+
+/** Holders are cut off, stopped or sent to sleep for about a TTL, at times while leaders change: leases run out under them. */
+export function drawLapses(random: Random, room: FaultRoom): PlannedFault[] {
+  const kinds: readonly FaultKind[] = [
+    "cutClient",
+    "cutClient",
+    "cutClientOneWay",
+    "cutClientOneWay",
+    "pauseClient",
+    "suspendClient",
+    "slowClient",
+    "kill",
+    "transfer",
+  ];
+  const ttl = room.ttlMs / room.timing.electionTimeoutMs;
+  return drawOf(random, room, kinds, { gap: [0.2 * ttl, 1.2 * ttl], lasts: [0.9 * ttl, 1.6 * ttl] });
 }
 
 /** `gap` and `lasts` in election timeouts. */

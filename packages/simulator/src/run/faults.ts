@@ -2,6 +2,7 @@
  * Carries planned faults out. Each returns what ends it, or null when it has no end of its own. A fault draws from a stream of its own, so that
  * leaving one out doesn't change the others.
  */
+import { decodePeerFrame } from "@holdfast/wire";
 import type { SimulatedNode } from "../node/simulated-node.js";
 import { crashPoints } from "../node/directory.js";
 import type { Random } from "../random.js";
@@ -199,6 +200,13 @@ function failOpen({ world, node }: FaultContext): Undo {
   return restartLater(node);
 }
 
+/** A handshake can't come twice; snapshots are rare. */
+function repeatChance(bytes: Uint8Array, usual: number): number {
+  const frame = decodePeerFrame(bytes);
+  if (frame.kind !== "raft") return 0;
+  return frame.messages.some(({ kind }) => kind === "snapshotChunk") ? 0.9 : usual;
+}
+
 function restartSoon(world: World, node: SimulatedNode): void {
   world.crash(node, "process");
   world.later(1, () => node.start());
@@ -279,6 +287,11 @@ const actions: Readonly<Record<FaultKind, Action>> = {
     const bytesPerSecond = random.logUniform(5_000, 100_000);
     const ways = world.ways().filter(([a, b]) => a === node.id || b === node.id);
     return world.impair(both(...ways.map(([a, b]) => world.network.throttle(a, b, bytesPerSecond))));
+  },
+  repeat: ({ world, fault, random }) => {
+    const withinMs = random.logUniform(0.1, 10) * world.plan.timing.electionTimeoutMs;
+    const repeats = { withinMs, chanceFor: (bytes: Uint8Array) => repeatChance(bytes, 0.3 * fault.size) };
+    return both(...world.ways().map(([a, b]) => world.network.repeating(a, b, repeats)));
   },
   reset: ({ world, node, other, random }) => {
     if (random.chance(0.5)) world.network.reset(node.id, other.id);

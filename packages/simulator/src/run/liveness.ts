@@ -3,6 +3,7 @@ import { probed } from "../node/host-access.js";
 import type { SimulatedNode } from "../node/simulated-node.js";
 import { leftoversOf } from "./leftovers.js";
 import { StuckError } from "./stuck-error.js";
+import { unansweredKeepalives } from "./unanswered.js";
 import type { World } from "./world.js";
 
 /** How long things took from the healing on, in virtual milliseconds; null: it didn't come to that. */
@@ -29,7 +30,8 @@ export async function expectProgress(world: World, core: readonly SimulatedNode[
   await world.run(leaderLimitMs, () => servingLeader(world, core) !== null);
   if (servingLeader(world, core) === null)
     throw new StuckError("no-leader", `no leader serves ${leaderLimitMs} ms after the healing`);
-  times.leaderMs = world.nowMs - healedMs;
+  const servesMs = world.nowMs;
+  times.leaderMs = servesMs - healedMs;
   // Locks of the dead stand in the way for 2 TTL + 3 election timeouts; clients that were far back off.
   const ttlMs = longestTtl(world, core);
   const callsLimitMs = 2 * ttlMs + 13 * electionTimeoutMs + 2 * reconnectMs;
@@ -42,6 +44,20 @@ export async function expectProgress(world: World, core: readonly SimulatedNode[
     );
   }
   times.callsMs = world.nowMs - healedMs;
+  await expectAnswers(world, core, servesMs);
+}
+
+/** A session that was silent once is renewed like any other. */
+async function expectAnswers(world: World, core: readonly SimulatedNode[], servesMs: number): Promise<void> {
+  const limitMs = 3 * world.plan.timing.electionTimeoutMs;
+  const leader = servingLeader(world, core);
+  const term = termOf(core);
+  await world.run(limitMs);
+  // One outside that flaps may have led meanwhile.
+  if (leader === null || servingLeader(world, core) !== leader || termOf(core) !== term) return;
+  const open = unansweredKeepalives(world, leader, servesMs, world.nowMs - limitMs);
+  if (open.length > 0)
+    throw new StuckError("keepalive-unanswered", `${limitMs} ms later ${leader.id} owes answers: ${open.join("; ")}`);
 }
 
 /** Everybody is gone: all sessions end, nothing is left, the core is equal, and nobody campaigns any more. */

@@ -5,7 +5,7 @@
 import type { RaftLimits } from "@holdfast/raft";
 import { streamOf } from "../random.js";
 import type { Random } from "../random.js";
-import { drawCrashes, drawDivergence, drawFaults, drawRelay } from "./fault-kinds.js";
+import { drawCrashes, drawDivergence, drawFaults, drawLapses, drawRelay } from "./fault-kinds.js";
 import type { PlannedFault } from "./fault-kinds.js";
 
 export interface Plan {
@@ -23,6 +23,8 @@ export interface Plan {
   /** What clients' pauses are measured by. */
   readonly unitMs: number;
   readonly locks: number;
+  /** Most holds last for about a TTL. */
+  readonly longHolds: boolean;
   readonly ttlMs: number;
   readonly faults: readonly PlannedFault[];
   /** How long faults go on; then a healthy core must get on. */
@@ -64,18 +66,22 @@ export function drawPlan(seed: number): Plan {
   const nodes = random.pick([1, 3, 3, 3, 3, 5, 5] as const);
   const theme = nodes === 1 ? "any" : drawTheme(random);
   const isRelay = theme === "relay";
+  const isLapses = theme === "lapses";
   const timing = drawTiming(random, isRelay);
   const ttlMs = isRelay ? 30 * timing.electionTimeoutMs : drawTtl(random, timing.electionTimeoutMs);
   const room = { nodes, ttlMs, timing };
   const faultyMs = isRelay
     ? 20 * ttlMs
-    : Math.min(Math.max(16 * timing.electionTimeoutMs, 2.5 * ttlMs), 32 * timing.electionTimeoutMs);
+    : Math.min(Math.max(16 * timing.electionTimeoutMs, (isLapses ? 8 : 2.5) * ttlMs), 32 * timing.electionTimeoutMs);
   return {
     seed,
     nodes,
     firstIndex: random.chance(0.1) ? 1_000_000_000_001 : 1,
     timing,
-    limits: theme === "any" || isRelay ? drawLimits(random) : { ...drawLimits(random), ...drawSmallSnapshots(random) },
+    limits: {
+      ...drawLimits(random),
+      ...(theme === "divergence" || theme === "crashes" ? drawSmallSnapshots(random) : {}),
+    },
     world: {
       latencyMsMax: random.pick([0.5, 1, 5, timing.electionTimeoutMs / 20]),
       syncMsMax: random.pick([1, 2, 5, timing.electionTimeoutMs / 10]),
@@ -84,11 +90,12 @@ export function drawPlan(seed: number): Plan {
       busy: random.pick([0, 0, 0, 0, 0.01, 0.05, 0.2]),
       kernelBytes: random.pick([1_024, 4_096, 65_536, 262_144]),
     },
-    clients: random.between(1, 5),
+    clients: random.between(isLapses ? 3 : 1, 5),
     rawClients: random.chance(0.3) ? 1 : 0,
     actionsMax: random.pick([20, 50, 100]),
     unitMs: isRelay ? 30 * timing.electionTimeoutMs : timing.electionTimeoutMs,
-    locks: random.between(1, 5),
+    locks: random.between(1, isLapses ? 3 : 5),
+    longHolds: isLapses,
     ttlMs,
     faults: draws[theme](random, { ...room, faultyMs }),
     faultyMs,
@@ -96,13 +103,21 @@ export function drawPlan(seed: number): Plan {
   };
 }
 
-const draws = { any: drawFaults, relay: drawRelay, divergence: drawDivergence, crashes: drawCrashes } as const;
+const draws = {
+  any: drawFaults,
+  relay: drawRelay,
+  divergence: drawDivergence,
+  crashes: drawCrashes,
+  lapses: drawLapses,
+} as const;
 
 /** Some runs have one story, which chance tells too seldom. */
 function drawTheme(random: Random): keyof typeof draws {
   const draw = random.fraction();
   if (draw < 0.02) return "relay";
-  return draw < 0.14 ? "divergence" : draw < 0.24 ? "crashes" : "any";
+  if (draw < 0.14) return "divergence";
+  if (draw < 0.24) return "crashes";
+  return draw < 0.36 ? "lapses" : "any";
 }
 
 function drawSmallSnapshots(
@@ -111,7 +126,8 @@ function drawSmallSnapshots(
   return {
     snapshotEntries: random.pick([10, 10, 40, 100_000]),
     trailingEntriesMax: random.pick([0, 5]),
-    recordsPerPiece: random.pick([1, 2, 5]),
+    // In many chunks, or all in one: that can come once more.
+    recordsPerPiece: random.pick([1, 5, 1_000, 1_000]),
   };
 }
 

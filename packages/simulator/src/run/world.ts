@@ -302,6 +302,10 @@ export class World {
     return this.clients.liveIds;
   }
 
+  holderIds(): readonly string[] {
+    return this.clients.holderIds;
+  }
+
   addClient(): string {
     return this.clients.add();
   }

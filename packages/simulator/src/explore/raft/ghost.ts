@@ -41,7 +41,7 @@ export class Ghosts {
         now = this.#ghostOf(now.leaders, next.log.slice(0, next.commitIndex).map(chainOf));
     }
     violation ??= brokenApplied(now, step.applied);
-    if (now.committed.length > 0 && (now !== ghost || next.disk !== before.disk))
+    if (now.committed.length > 0 && (now !== ghost || next.disk.entries !== before.disk.entries))
       violation ??= brokenDurability(now, nodes);
     return { ghost: now, violation };
   }

@@ -5,7 +5,12 @@ import type { Inbox } from "./network.js";
 import type { Scope } from "./scope.js";
 
 /** What may happen at any time and any number of times, within the scope. */
-export function* actionsOf(node: LocalState, inbox: Inbox, scope: Scope): Generator<LocalAction> {
+export function* actionsOf(
+  node: LocalState,
+  inbox: Inbox,
+  scope: Scope,
+  ids: readonly NodeId[],
+): Generator<LocalAction> {
   for (const envelope of inbox.envelopes) {
     yield { kind: "deliver", envelope, isLate: false };
     const { kind } = envelope.message;
@@ -19,9 +24,10 @@ export function* actionsOf(node: LocalState, inbox: Inbox, scope: Scope): Genera
     yield { kind: "heartbeatDue" };
     yield { kind: "quorumLost" };
     if (node.log.length < scope.entriesMax) yield { kind: "propose" };
-  } else if (scope.timeoutsMax === Number.POSITIVE_INFINITY) {
-    yield* timeoutsOf(node, scope);
   }
+  if (scope.timeoutsMax === Number.POSITIVE_INFINITY) yield* timeoutsOf(node, scope);
+  if (scope.crashesMax === Number.POSITIVE_INFINITY) yield* crashesOf(node);
+  if (scope.resetsMax === Number.POSITIVE_INFINITY) yield* resetsOf(node, ids);
 }
 
 export function* timeoutsOf(node: LocalState, scope: Scope): Generator<LocalAction> {

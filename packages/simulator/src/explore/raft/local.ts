@@ -104,6 +104,8 @@ export function brokenPromise(
   { to, message }: Output["sendAfterPersist"][number],
 ): string | null {
   const { hardState, entries } = disk;
+  // A granted pre-vote names the term that was asked for, and promises nothing: it only came with what had to be written.
+  if (message.kind === "preVoteAnswer" && message.granted) return null;
   if (hardState.term < message.term) return `a ${message.kind} of a term that is not durable leaves ${id}`;
   // In a batch of several outputs the term may have moved on: then the promise was kept as long as it bound.
   if (hardState.term > message.term) return null;

@@ -7,6 +7,7 @@
  */
 import type { NodeId } from "@holdfast/raft";
 import type { CoveringModel } from "../covering-search.js";
+import type { MergingModel } from "../merging-search.js";
 import type { Step } from "../search.js";
 import { Ghosts } from "./ghost.js";
 import type { Ghost } from "./ghost.js";
@@ -38,7 +39,7 @@ export interface ClusterAction {
 
 type ClusterStep = Step<Cluster, ClusterAction>;
 
-export class RaftModel implements CoveringModel<Cluster, ClusterAction> {
+export class RaftModel implements CoveringModel<Cluster, ClusterAction>, MergingModel<Cluster, ClusterAction> {
   readonly scope: Scope;
   readonly ids: readonly NodeId[];
   readonly initial: Cluster;
@@ -68,8 +69,7 @@ export class RaftModel implements CoveringModel<Cluster, ClusterAction> {
   }
 
   keyFor(cluster: Cluster): string {
-    const { sent, timeoutsLeft, crashesLeft, resetsLeft, joinsLeft } = cluster;
-    return [this.familyFor(cluster), sent.number, timeoutsLeft, crashesLeft, resetsLeft, joinsLeft].join(" ");
+    return `${this.familyFor(cluster)} ${cluster.sent.number} ${budgetText(cluster)}`;
   }
 
   familyFor({ nodes, ghost }: Cluster): string {
@@ -86,8 +86,30 @@ export class RaftModel implements CoveringModel<Cluster, ClusterAction> {
   }
 
   rankFor({ sent, timeoutsLeft, crashesLeft, resetsLeft, joinsLeft }: Cluster): number {
-    const timeouts = timeoutsLeft === Number.POSITIVE_INFINITY ? 0 : timeoutsLeft;
-    return sent.all.length + timeouts + crashesLeft + resetsLeft + joinsLeft;
+    const counted = [timeoutsLeft, crashesLeft, resetsLeft, joinsLeft].filter(isCounted);
+    return counted.reduce((sum, left) => sum + left, sent.count);
+  }
+
+  /**
+   * Clusters that differ in the messages on their way are merged, since more of them lose nothing; but not when the votes differ: those of
+   * two histories could elect two leaders of one term.
+   */
+  groupFor(cluster: Cluster): string {
+    return `${this.familyFor(cluster)} ${cluster.sent.votes.number} ${budgetText(cluster)}`;
+  }
+
+  merge(known: Cluster, cluster: Cluster): { readonly state: Cluster; readonly violation: string | null } | null {
+    const sent = this.#network.merge(known.sent, cluster.sent);
+    if (sent === known.sent) return null;
+    const state = this.#close({ ...known, sent });
+    return { state, violation: state.sent.violation };
+  }
+
+  /** Terms, entries and commits seldom get fewer. */
+  progressOf({ nodes }: Cluster): number {
+    let progress = 0;
+    for (const { term, log, commitIndex } of nodes) progress += 20 * term + 3 * log.length + 2 * commitIndex;
+    return progress;
   }
 
   *stepsFrom(cluster: Cluster): Generator<ClusterStep> {
@@ -167,13 +189,15 @@ export class RaftModel implements CoveringModel<Cluster, ClusterAction> {
   *#countedOf(cluster: Cluster, node: LocalState): Generator<ClusterAction> {
     const { at } = node;
     if (cluster.joinsLeft > 0) {
-      for (const local of actionsOf(node, inboxOf(cluster.sent, at), this.scope)) yield { at, local, isJoined: true };
+      for (const local of actionsOf(node, inboxOf(cluster.sent, at), this.scope, this.ids))
+        yield { at, local, isJoined: true };
     }
-    if (cluster.timeoutsLeft > 0) {
+    if (isCounted(cluster.timeoutsLeft)) {
       for (const local of timeoutsOf(node, this.scope)) yield { at, local, isJoined: false };
     }
-    if (cluster.crashesLeft > 0) for (const local of crashesOf(node)) yield { at, local, isJoined: false };
-    if (cluster.resetsLeft > 0) for (const local of resetsOf(node, this.ids)) yield { at, local, isJoined: false };
+    if (isCounted(cluster.crashesLeft)) for (const local of crashesOf(node)) yield { at, local, isJoined: false };
+    if (isCounted(cluster.resetsLeft))
+      for (const local of resetsOf(node, this.ids)) yield { at, local, isJoined: false };
   }
 
   #reactionsOf(node: LocalState, inbox: Inbox): Reactions {
@@ -188,7 +212,7 @@ export class RaftModel implements CoveringModel<Cluster, ClusterAction> {
   #findReactions(node: LocalState, inbox: Inbox): Reactions {
     const sent = new Set<Envelope>();
     const steps: { local: LocalAction; transition: Transition }[] = [];
-    for (const local of actionsOf(node, inbox, this.scope)) {
+    for (const local of actionsOf(node, inbox, this.scope, this.ids)) {
       const transition = this.#world.transition(node, local, false);
       if (transition.isCut) continue;
       if (isSendingOnly(node, transition)) for (const envelope of transition.sent) sent.add(envelope);
@@ -222,7 +246,7 @@ export class RaftModel implements CoveringModel<Cluster, ClusterAction> {
     for (let before: Sent | null = null; before !== cluster.sent; ) {
       before = cluster.sent;
       for (const node of cluster.nodes) {
-        for (const local of [...actionsOf(node, inboxOf(cluster.sent, node.at), this.scope)]) {
+        for (const local of [...actionsOf(node, inboxOf(cluster.sent, node.at), this.scope, this.ids)]) {
           const transition = this.#world.transition(node, local, false);
           if (transition.isCut || !isSendingOnly(node, transition)) continue;
           const sent = this.#network.union(cluster.sent, transition.sent);
@@ -242,10 +266,12 @@ export class RaftModel implements CoveringModel<Cluster, ClusterAction> {
     for (const counted of this.#countedOf(cluster, node)) {
       if (counted.isJoined === action.isJoined && isSame(counted.local)) return true;
     }
-    return !action.isJoined && [...actionsOf(node, inboxOf(cluster.sent, action.at), this.scope)].some(isSame);
+    return (
+      !action.isJoined && [...actionsOf(node, inboxOf(cluster.sent, action.at), this.scope, this.ids)].some(isSame)
+    );
   }
 
-  /** The first node is elected, and all is heard in the order of sending until nothing more happens. Then nothing is on its way. */
+  /** The first node is elected, and all but heartbeats is heard in the order of sending until nothing more happens. Then nothing is on its way. */
   #led(start: Cluster): Cluster {
     let cluster = this.#after(start, 0, { kind: "electionTimeout" });
     const heard = new Set<Envelope>();
@@ -254,8 +280,8 @@ export class RaftModel implements CoveringModel<Cluster, ClusterAction> {
       for (const { at, pending } of before.nodes) {
         if (pending.length > 0) cluster = this.#after(cluster, at, { kind: "persist", count: pending.length });
       }
-      for (const envelope of cluster.sent.all) {
-        if (heard.has(envelope)) continue;
+      for (const envelope of inOrder(cluster.sent)) {
+        if (heard.has(envelope) || envelope.message.kind === "heartbeat") continue;
         heard.add(envelope);
         cluster = this.#after(cluster, envelope.to, { kind: "deliver", envelope, isLate: false });
       }
@@ -277,6 +303,21 @@ export class RaftModel implements CoveringModel<Cluster, ClusterAction> {
 
 function isSendingOnly(node: LocalState, { next, violation }: Transition): boolean {
   return next === node && violation === null;
+}
+
+/** As text: how much may still go wrong. */
+function budgetText({ timeoutsLeft, crashesLeft, resetsLeft, joinsLeft }: Cluster): string {
+  return `${timeoutsLeft} ${crashesLeft} ${resetsLeft} ${joinsLeft}`;
+}
+
+/** What has no bound is among what may happen any number of times. */
+function isCounted(left: number): boolean {
+  return left > 0 && left !== Number.POSITIVE_INFINITY;
+}
+
+/** In the order of sending. */
+function inOrder({ to }: Sent): Envelope[] {
+  return to.flatMap(({ envelopes }) => envelopes).sort((a, b) => a.number - b.number);
 }
 
 function nodeOf({ nodes }: Cluster, at: number): LocalState {

@@ -17,17 +17,25 @@ export interface Envelope {
 export interface Inbox {
   readonly number: number;
   readonly envelopes: readonly Envelope[];
-}
-
-export interface Sent {
-  readonly number: number;
   /** One bit for each message, by its number. */
   readonly bits: Uint32Array;
-  readonly all: readonly Envelope[];
+}
+
+/** All that was sent. Equal ones are one object. */
+export interface Sent {
+  readonly number: number;
+  readonly count: number;
   /** By receiver. */
   readonly to: readonly Inbox[];
+  readonly votes: Votes;
   /** The rule that a message broke when it joined the others. */
   readonly violation: string | null;
+}
+
+/** The requests for votes among what was sent, and the votes given. Equal ones are one object. */
+interface Votes {
+  readonly number: number;
+  readonly envelopes: readonly Envelope[];
 }
 
 const noConstants: ReadonlyMap<unknown, string> = new Map();
@@ -38,11 +46,16 @@ export class Network {
   readonly #envelopes = new Map<string, Envelope>();
   readonly #sets = new Map<string, Sent>();
   readonly #inboxes = new Map<string, Inbox>();
+  readonly #votes = new Map<string, Votes>();
   readonly #unions = new Map<Sent, Map<readonly Envelope[], Sent>>();
 
   constructor(ids: readonly NodeId[]) {
     this.ids = ids;
-    this.empty = this.#setOf([], null);
+    const nothing = this.#inboxOf([]);
+    this.empty = this.#setOf(
+      ids.map(() => nothing),
+      null,
+    );
   }
 
   get setCount(): number {
@@ -66,7 +79,7 @@ export class Network {
   }
 
   union(sent: Sent, added: readonly Envelope[]): Sent {
-    if (added.every(({ number }) => hasBit(sent.bits, number))) return sent;
+    if (added.every(({ to, number }) => hasBit(sent.to[to]?.bits, number))) return sent;
     let unions = this.#unions.get(sent);
     if (unions === undefined) {
       unions = new Map();
@@ -75,32 +88,58 @@ export class Network {
     // Transitions are made once, so their lists of messages are the same objects again.
     let union = unions.get(added);
     if (union === undefined) {
-      const all = [...new Set([...sent.all, ...added])].sort((a, b) => a.number - b.number);
-      union = this.#setOf(all, this.#brokenVote(sent, added));
+      union = this.#unionOf(sent, added);
       unions.set(added, union);
     }
     return union;
   }
 
-  #setOf(all: readonly Envelope[], violation: string | null): Sent {
-    const key = all.map(({ number }) => number).join();
+  /** All that was sent in either; `sent` itself when that is all. */
+  merge(sent: Sent, other: Sent): Sent {
+    if (isSubset(other, sent)) return sent;
+    const added = other.to.flatMap(({ envelopes }) => envelopes);
+    return this.#unionOf(sent, added);
+  }
+
+  #unionOf(sent: Sent, added: readonly Envelope[]): Sent {
+    const to = sent.to.map((inbox, at) => {
+      const news = added.filter((envelope) => envelope.to === at && !hasBit(inbox.bits, envelope.number));
+      return news.length === 0 ? inbox : this.#inboxOf([...new Set([...inbox.envelopes, ...news])]);
+    });
+    return this.#setOf(to, this.#brokenVote(sent, added));
+  }
+
+  #setOf(to: readonly Inbox[], violation: string | null): Sent {
+    const key = to.map(({ number }) => number).join();
     let set = this.#sets.get(key);
     if (set === undefined) {
-      const to = this.ids.map((_, at) => this.#inboxOf(all.filter((envelope) => envelope.to === at)));
-      set = { number: this.#sets.size, bits: bitsOf(all), all, to, violation };
+      const count = to.reduce((sum, { envelopes }) => sum + envelopes.length, 0);
+      set = { number: this.#sets.size, count, to, votes: this.#votesIn(to), violation };
       this.#sets.set(key, set);
     }
     return set;
   }
 
-  #inboxOf(envelopes: readonly Envelope[]): Inbox {
+  #inboxOf(unsorted: readonly Envelope[]): Inbox {
+    const envelopes = unsorted.toSorted((a, b) => a.number - b.number);
     const key = envelopes.map(({ number }) => number).join();
     let inbox = this.#inboxes.get(key);
     if (inbox === undefined) {
-      inbox = { number: this.#inboxes.size, envelopes };
+      inbox = { number: this.#inboxes.size, envelopes, bits: bitsOf(envelopes) };
       this.#inboxes.set(key, inbox);
     }
     return inbox;
+  }
+
+  #votesIn(to: readonly Inbox[]): Votes {
+    const envelopes = to.flatMap((inbox) => inbox.envelopes.filter((envelope) => voteIn(envelope) !== null));
+    const key = envelopes.map(({ number }) => number).join();
+    let votes = this.#votes.get(key);
+    if (votes === undefined) {
+      votes = { number: this.#votes.size, envelopes };
+      this.#votes.set(key, votes);
+    }
+    return votes;
   }
 
   /** Over all lives of a node: what it ever said of its vote in a term is one thing. */
@@ -108,7 +147,7 @@ export class Network {
     for (const one of added) {
       const vote = voteIn(one);
       if (vote === null) continue;
-      for (const other of [...sent.all, ...added]) {
+      for (const other of [...sent.votes.envelopes, ...added]) {
         const known = voteIn(other);
         if (other.from !== one.from || known === null || known.term !== vote.term) continue;
         if (known.candidate !== vote.candidate) return `${this.ids[one.from]} votes once in term ${vote.term}`;
@@ -120,15 +159,20 @@ export class Network {
 
 /** Whether all messages of the one were sent in the other. */
 export function isSubset(few: Sent, many: Sent): boolean {
-  if (few.all.length > many.all.length) return false;
+  return few === many || few.to.every((inbox, at) => isWithin(inbox, many.to[at]));
+}
+
+function isWithin(few: Inbox, many: Inbox | undefined): boolean {
+  if (many === undefined || few.envelopes.length > many.envelopes.length) return false;
+  if (few === many) return true;
   for (let at = 0; at < few.bits.length; at += 1) {
     if (((few.bits[at] ?? 0) & ~(many.bits[at] ?? 0)) !== 0) return false;
   }
   return true;
 }
 
-function hasBit(bits: Uint32Array, number: number): boolean {
-  return (((bits[number >>> 5] ?? 0) >>> (number & 31)) & 1) === 1;
+function hasBit(bits: Uint32Array | undefined, number: number): boolean {
+  return (((bits?.[number >>> 5] ?? 0) >>> (number & 31)) & 1) === 1;
 }
 
 /** Sorted by number. */

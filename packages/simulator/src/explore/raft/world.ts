@@ -47,6 +47,7 @@ export class World {
   readonly #base: LogBase;
   readonly #constants: ReadonlyMap<unknown, string>;
   readonly #states = new Map<string, LocalState>();
+  readonly #logs = new Map<string, readonly Entry[]>();
 
   constructor(opened: OpenedRaft, network: Network, scope: Scope) {
     this.scope = scope;
@@ -218,8 +219,16 @@ export class World {
     work.look = { raft: work.raft, status: this.#opened.checkInvariants(work.look.status, work.raft) };
   }
 
-  /** The end of a turn: takes what there is to take. A disk that is never late finishes it, and all that comes of that. */
+  /** The end of a turn, and a leader's heartbeats. */
   #settle(work: Work): void {
+    this.#takeAll(work);
+    if (!this.scope.areHeartbeatsPrompt || work.look.status.role !== "leader") return;
+    this.#step(work, { kind: "tick", nowMs: work.nowMs + patienceMs });
+    this.#takeAll(work);
+  }
+
+  /** Takes what there is to take. A disk that is never late finishes it, and all that comes of that. */
+  #takeAll(work: Work): void {
     for (;;) {
       const isDue = work.raft.hasOutput();
       const output = work.raft.takeOutput();
@@ -281,7 +290,8 @@ export class World {
   }
 
   #stateOf(work: Work, number: number): LocalState {
-    const { at, restored, moves, nowMs, disk, pending, isHeld, grants, look } = work;
+    const { at, restored, moves, nowMs, pending, isHeld, grants, look } = work;
+    const disk: Disk = { ...work.disk, entries: this.#logOf(work.disk.entries) };
     const { role, term, leader, commitIndex, last } = look.status;
     const core = coreOf(work.raft);
     const log: Entry[] = [];
@@ -295,7 +305,7 @@ export class World {
       term,
       leader,
       commitIndex,
-      log,
+      log: this.#logOf(log),
       isSticky: isSticky(core),
       heardMs: heardMsOf(core),
       deadlineMs,
@@ -314,6 +324,14 @@ export class World {
       transitions: new Map(),
       reactions: new Map(),
     };
+  }
+
+  /** Equal logs are one object. */
+  #logOf(entries: readonly Entry[]): readonly Entry[] {
+    const key = plainText(entries, [], this.#constants);
+    const log = this.#logs.get(key) ?? entries;
+    this.#logs.set(key, log);
+    return log;
   }
 }
 
