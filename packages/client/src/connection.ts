@@ -9,6 +9,8 @@ const welcomeMsMax = 2_000;
 const urgentPingMs = 400;
 /** A timer later than this says that this process was stuck. */
 const stallMs = 100;
+/** What this client can hear beside answers: that the members have changed. */
+const features: readonly string[] = ["nodes"];
 
 export interface ConnectionOptions {
   readonly endpoint: string;
@@ -30,7 +32,9 @@ export interface ConnectionParts {
 export interface ConnectionEvents {
   /** The node has greeted, or says that leadership changed: `claim` is new. */
   onClaim(connection: Connection): void;
-  /** Every message but welcome and leader. */
+  /** `welcome.nodes` is new: the cluster's members are others now. */
+  onNodes(connection: Connection): void;
+  /** Every message but welcome, leader and nodes. */
   onMessage(connection: Connection, message: ServerMessage): void;
   /** A ping went unanswered. */
   onSilent(connection: Connection): void;
@@ -122,7 +126,7 @@ export class Connection {
   private onOpened(): void {
     if (this.isClosed) return;
     const { clusterId, seenIndex, info } = this.options;
-    this.send({ kind: "hello", protocol: limits.protocolVersion, features: [], clusterId, seenIndex, info });
+    this.send({ kind: "hello", protocol: limits.protocolVersion, features, clusterId, seenIndex, info });
   }
 
   private onFrame(frame: Uint8Array): void {
@@ -158,6 +162,11 @@ export class Connection {
     if (message.kind === "leader") {
       this.claim = message.leader;
       this.events.onClaim(this);
+      return;
+    }
+    if (message.kind === "nodes") {
+      this.welcome = { ...this.welcome, nodes: message.nodes };
+      this.events.onNodes(this);
       return;
     }
     this.events.onMessage(this, message);

@@ -1,7 +1,7 @@
 /** What the client rejects with. `code` is stable and comes from wire's one table; messages may change. */
 import type { HolderView, LossReason, Outcome } from "@holdfast/lock";
 import { errorCodes } from "@holdfast/wire";
-import type { ErrorCode, Refusal } from "@holdfast/wire";
+import type { ChangeRefusalReason, ErrorCode, Refusal } from "@holdfast/wire";
 
 /**
  * Why a lock was lost. From the log: `expired`, `forced`, `max_hold`, `closed`, `restored`. Found by this client: `expired` (the
@@ -82,6 +82,19 @@ export class LockDelayedError extends HoldfastError {
   }
 }
 
+/** A change of members was refused; nothing was changed. */
+export class ChangeRefusedError extends HoldfastError {
+  readonly reason: ChangeRefusalReason;
+  /** Whom the reason speaks of; with would_lose_quorum all voters that are not up. */
+  readonly members: readonly string[];
+
+  constructor(reason: ChangeRefusalReason, members: readonly string[]) {
+    super("change_refused", changeTexts[reason].replace("MEMBER", members.join(", ")));
+    this.reason = reason;
+    this.members = members;
+  }
+}
+
 /** The error that says what a node refused with. `session_gone` has no error of its own: the session is opened anew. */
 export function errorFor(refusal: Refusal): HoldfastError {
   switch (refusal.code) {
@@ -101,6 +114,8 @@ export function errorFor(refusal: Refusal): HoldfastError {
       return new HoldfastError("incompatible", refusal.problem);
     case "unauthorized":
       return new HoldfastError("unauthorized", "the cluster does not admit this client");
+    case "change_refused":
+      return new ChangeRefusedError(refusal.reason, refusal.members);
     default:
       return assertNever(refusal);
   }
@@ -134,6 +149,27 @@ export function connectionClosed(): HoldfastError {
 export function assertNever(value: never): never {
   throw new Error(`unexpected value ${JSON.stringify(value)}`);
 }
+
+const changeTexts: Readonly<Record<ChangeRefusalReason, string>> = {
+  transfer_running: "the leader is handing its leadership on; ask again",
+  not_ready: "the leader has just been elected; ask again",
+  change_in_progress: "another change of members is not finished; ask again",
+  empty_change: "the change names nobody",
+  named_twice: "the change names MEMBER twice",
+  removed_id: "MEMBER was removed from this cluster, and an id never comes back: choose another",
+  already_member: "MEMBER is that already",
+  instance_differs: "MEMBER is a member with another data directory: remove it, and add the new one under another id",
+  instance_taken: "the data directory of MEMBER is another member's: it was copied",
+  address_taken: "an address of MEMBER is another member's",
+  invalid_member: "MEMBER has an id or an address that is too long",
+  unknown_member: "MEMBER is no member of this cluster, or not of the right kind",
+  not_caught_up: "MEMBER has not caught up with the leader's log yet",
+  no_voters: "no voter would be left",
+  too_many_voters: "the cluster would have too many voters",
+  too_many_members: "the cluster would have too many members",
+  too_many_removed: "too many ids were removed from this cluster",
+  would_lose_quorum: "the voters that are up would be no majority: MEMBER not up, or far behind",
+};
 
 const lossTexts: Readonly<Record<LockLossReason, string>> = {
   expired: "its lease ran out",

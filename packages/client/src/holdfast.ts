@@ -1,6 +1,6 @@
 /** The client as its users see it. */
 import type { LockView, SessionView, Token } from "@holdfast/lock";
-import type { NodeAddress } from "@holdfast/wire";
+import type { Member, MembersView, NodeAddress } from "@holdfast/wire";
 import type { Lock } from "./lock.js";
 import type { NodeReport } from "./node-status.js";
 import type { AcquireOptions, CloseOptions, HoldOptions, RequestOptions } from "./options.js";
@@ -21,6 +21,18 @@ export interface ListOptions {
 export interface StatusOptions {
   /** How long each node may take to answer. Default 3,000 ms. */
   readonly timeoutMs?: number | undefined;
+}
+
+/** One change of members, of any size. An id is named once. */
+export interface MembersChangeOptions {
+  /** They become learners: they get the log, and have no vote. The instance is that of the node's data directory (`/v1/identity`). */
+  readonly add?: readonly Member[] | undefined;
+  /** Ids of learners that get a vote: they must have caught up. */
+  readonly promote?: readonly string[] | undefined;
+  /** Ids of voters and learners; they never come back. */
+  readonly remove?: readonly string[] | undefined;
+  /** Though the voters that are up would be no majority. Default false. */
+  readonly force?: boolean | undefined;
 }
 
 /**
@@ -71,6 +83,13 @@ export interface Holdfast {
    * with the version then, also when there was nothing to raise; rejects with incompatible while a node can't follow or can't be reached.
    */
   finalizeUpgrade(): Promise<number>;
+  /** Who belongs to the cluster, as its leader sees them. Linearizable. */
+  members(): Promise<MembersView>;
+  /**
+   * Changes the members in one step. Resolves when the change is committed, with its index. Rejects with change_refused and the reason
+   * when nothing was changed; with unknown_outcome when the leader was lost meanwhile: look at members().
+   */
+  changeMembers(change: MembersChangeOptions): Promise<number>;
   /**
    * Takes no new acquires and ends the waiting ones, lets held locks end for up to drainMs, then loses what is left (reason
    * `closed`) and releases everything in one command. Never rejects but for a wrong drainMs; a second call awaits the first.

@@ -1,6 +1,7 @@
 export { connect, connectWith } from "./connect.js";
 export type { LockDiagnostic, SessionDiagnostic } from "./diagnostics.js";
 export {
+  ChangeRefusedError,
   HoldfastError,
   InvalidArgumentError,
   LockDelayedError,
@@ -9,7 +10,7 @@ export {
   WaitTimeoutError,
 } from "./errors.js";
 export type { HoldfastErrorOptions, LockLossReason } from "./errors.js";
-export type { ForceReleaseOptions, Holdfast, ListOptions, StatusOptions } from "./holdfast.js";
+export type { ForceReleaseOptions, Holdfast, ListOptions, MembersChangeOptions, StatusOptions } from "./holdfast.js";
 export type { Fence, Lock, LockState, ReleaseResult } from "./lock.js";
 export type { NodeReport } from "./node-status.js";
 export type {
@@ -23,4 +24,13 @@ export type {
 export type { ClientPorts, Clock, Logger, Random, Socket, SocketEvents, Timer, Transport } from "./ports.js";
 export type { ForcedRelease } from "./queries.js";
 export type { HolderView, LockView, SessionView } from "@holdfast/lock";
-export type { ErrorCode, NodeAddress, NodeStatus } from "@holdfast/wire";
+export type {
+  ChangeRefusalReason,
+  ErrorCode,
+  Member,
+  MemberRole,
+  MembersView,
+  MemberView,
+  NodeAddress,
+  NodeStatus,
+} from "@holdfast/wire";

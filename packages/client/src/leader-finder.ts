@@ -78,6 +78,7 @@ export class LeaderFinder {
     this.logger = logger;
     this.connectionEvents = {
       onClaim: (connection) => this.onClaim(connection),
+      onNodes: (connection) => this.onNodes(connection),
       onMessage: (connection, message) => this.onMessage(connection, message),
       onSilent: (connection) => this.onSilent(connection),
       onClosed: (connection, problem, refusal) => this.onClosed(connection, problem, refusal),
@@ -238,6 +239,17 @@ export class LeaderFinder {
       this.targets.delete(target.endpoint);
     }
     for (const endpoint of named) this.addTarget(endpoint, false);
+  }
+
+  /** From the leader alone, while there is one: the others may be behind it. */
+  private onNodes(connection: Connection): void {
+    if (connection.welcome === null || (this.leading !== null && connection !== this.leading)) return;
+    this.logger.info(
+      { nodes: connection.welcome.nodes.map(({ client }) => client) },
+      "the cluster's nodes have changed",
+    );
+    this.learn(connection.welcome.nodes);
+    this.dial();
   }
 
   private follow(connection: Connection): void {

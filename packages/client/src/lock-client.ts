@@ -1,7 +1,7 @@
 /** The facade: checks arguments, keeps callers' promises and time limits, and ties the parts together. */
 import type { LockView, SessionView, Token } from "@holdfast/lock";
 import { limits } from "@holdfast/wire";
-import type { NodeAddress, Refusal, ServerMessage } from "@holdfast/wire";
+import type { MembersView, NodeAddress, Refusal, ServerMessage } from "@holdfast/wire";
 import { Acquire } from "./acquire.js";
 import {
   connectionClosed,
@@ -11,9 +11,10 @@ import {
   LockLostError,
   WaitTimeoutError,
 } from "./errors.js";
-import type { ForceReleaseOptions, Holdfast, ListOptions, StatusOptions } from "./holdfast.js";
+import type { ForceReleaseOptions, Holdfast, ListOptions, MembersChangeOptions, StatusOptions } from "./holdfast.js";
 import { LeaderFinder } from "./leader-finder.js";
 import type { LockHandle } from "./lock-handle.js";
+import { checkMembersChange } from "./members-change.js";
 import type { Lock } from "./lock.js";
 import { reportOf } from "./node-status.js";
 import type { NodeReport } from "./node-status.js";
@@ -174,6 +175,17 @@ export class LockClient implements Holdfast {
   async finalizeUpgrade(): Promise<number> {
     this.checkOpen();
     return await this.queries.finalize();
+  }
+
+  async members(): Promise<MembersView> {
+    this.checkOpen();
+    return await this.queries.members();
+  }
+
+  async changeMembers(change: MembersChangeOptions): Promise<number> {
+    const checked = checkMembersChange(change);
+    this.checkOpen();
+    return await this.queries.changeMembers(checked);
   }
 
   close(options: CloseOptions = {}): Promise<void> {
@@ -345,6 +357,7 @@ export class LockClient implements Holdfast {
       case "forced":
       case "transferred":
       case "finalized":
+      case "membersChanged":
         this.queries.onAnswer(message);
         return;
       case "refused":
@@ -353,6 +366,7 @@ export class LockClient implements Holdfast {
         return;
       case "welcome":
       case "leader":
+      case "nodes":
         return;
       default:
         this.pool.onMessage(message);

@@ -36,6 +36,7 @@ export function reportOf(
         if (message.kind === "answer" && message.result.kind === "status") end(message.result.status, null);
         else if (message.kind === "refused") end(null, errorFor(message.refusal));
       },
+      onNodes: () => undefined,
       onSilent: () => undefined,
       onClosed: (_, problem, refusal) => refused(problem, refusal),
     });

@@ -91,7 +91,17 @@ const tryAcquireOptionNames: ReadonlySet<string> = new Set(
 const acquireOptionNames: ReadonlySet<string> = new Set([...tryAcquireOptionNames, "waitMs"]);
 const requestOptionNames: ReadonlySet<string> = new Set([...acquireOptionNames, "ifAvailable"]);
 
-type Call = "connect" | "acquire" | "tryAcquire" | "request" | "release" | "close" | "forceRelease" | "list" | "status";
+type Call =
+  | "connect"
+  | "acquire"
+  | "tryAcquire"
+  | "request"
+  | "release"
+  | "close"
+  | "forceRelease"
+  | "list"
+  | "status"
+  | "changeMembers";
 
 const optionNames: Readonly<Record<Call, ReadonlySet<string>>> = {
   connect: connectOptionNames,
@@ -103,6 +113,7 @@ const optionNames: Readonly<Record<Call, ReadonlySet<string>>> = {
   forceRelease: new Set(["lockDelayMs", "principal"]),
   list: new Set(["prefix"]),
   status: new Set(["timeoutMs"]),
+  changeMembers: new Set(["add", "promote", "remove", "force"]),
 };
 
 /** A misspelt option would silently mean its default: it is refused. */

@@ -1,6 +1,18 @@
-/** Questions and orders to the leader that belong to no session: reads, forced releases, transfers of leadership, ends of upgrades. */
+/**
+ * Questions and orders to the leader that belong to no session: reads, forced releases, transfers of leadership, ends of upgrades, changes
+ * of members.
+ */
 import type { Token } from "@holdfast/lock";
-import type { ClientMessage, NodeAddress, Query, QueryResult, Refusal, ServerMessage } from "@holdfast/wire";
+import type {
+  ChangeRefusalReason,
+  ClientMessage,
+  MembersView,
+  NodeAddress,
+  Query,
+  QueryResult,
+  Refusal,
+  ServerMessage,
+} from "@holdfast/wire";
 import { Backoff } from "./backoff.js";
 import { assertNever, connectionClosed, errorFor, HoldfastError } from "./errors.js";
 import type { Clock, Random, Timer } from "./ports.js";
@@ -16,9 +28,17 @@ export interface ForcedRelease {
   readonly holders: number;
 }
 
-export type QueryAnswer = Extract<ServerMessage, { readonly kind: "answer" | "forced" | "transferred" | "finalized" }>;
+export type QueryAnswer = Extract<
+  ServerMessage,
+  { readonly kind: "answer" | "forced" | "transferred" | "finalized" | "membersChanged" }
+>;
 
-type Question = Extract<ClientMessage, { readonly kind: "query" | "forceRelease" | "transfer" | "finalize" }>;
+type Question = Extract<
+  ClientMessage,
+  { readonly kind: "query" | "forceRelease" | "transfer" | "finalize" | "changeMembers" }
+>;
+
+export type MembersChange = Omit<Extract<ClientMessage, { readonly kind: "changeMembers" }>, "kind" | "id">;
 
 interface Pending {
   /** Without its id: every sending has a fresh one, so that an answer to an earlier sending is never taken for this one's. */
@@ -79,6 +99,17 @@ export class Queries {
     const answer = await this.send({ kind: "finalize", id: 0 });
     if (answer.kind === "finalized") return answer.version;
     throw new HoldfastError("incompatible", "the answer to finalize is of another kind");
+  }
+
+  async members(): Promise<MembersView> {
+    const { members } = await this.ask({ kind: "members" }, "members");
+    return members;
+  }
+
+  async changeMembers(change: MembersChange): Promise<number> {
+    const answer = await this.send({ kind: "changeMembers", id: 0, ...change });
+    if (answer.kind === "membersChanged") return answer.index;
+    throw new HoldfastError("incompatible", "the answer to changeMembers is of another kind");
   }
 
   /** A leader is found: a read that the last one left unanswered is asked again. Whether an order took effect there is not known. */
@@ -157,6 +188,10 @@ export class Queries {
       case "overloaded":
         this.retryLater(one);
         return;
+      case "change_refused":
+        if (passes(refusal.reason)) this.retryLater(one);
+        else this.end(one)?.reject(errorFor(refusal));
+        return;
       case "session_gone":
       case "invalid_argument":
       case "incompatible":
@@ -187,6 +222,11 @@ export class Queries {
 /** A version that was reached is reached whoever asks again; other orders may take effect twice. */
 function isRepeatable({ kind }: Question): boolean {
   return kind === "query" || kind === "finalize";
+}
+
+/** By itself, and within moments. */
+function passes(reason: ChangeRefusalReason): boolean {
+  return reason === "not_ready" || reason === "transfer_running";
 }
 
 function isOfKind<Kind extends QueryResult["kind"]>(

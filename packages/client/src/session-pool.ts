@@ -91,6 +91,9 @@ export class SessionPool {
       case "refused":
         this.onRefused(message);
         return;
+      case "nodes":
+      case "membersChanged":
+        return; // of no session
       default:
         assertNever(message);
     }

@@ -156,6 +156,7 @@ export class SessionRequests {
         return;
       case "incompatible":
       case "unauthorized":
+      case "change_refused":
         this.onInvalid(number, errorFor(refusal));
         return;
       default:

@@ -318,3 +318,44 @@ describe("a frame that can't be read", () => {
     assert.equal(await world.within(500, lock.release()), "released");
   });
 });
+
+describe("members that change while a client runs", () => {
+  test("a new node's endpoint is learnt from the leader, and leads on when all that were configured are gone", async () => {
+    const world = new World();
+    world.cluster.memberIds = ["n1"];
+    const holdfast = await world.connect({ endpoints: ["node1:7000"] });
+    const lock = await world.within(100, holdfast.acquire("a"));
+    world.cluster.changeMembers(["n1", "n2", "n3"]);
+    await world.clock.advance(10);
+    world.cluster.kill("n1");
+    world.cluster.elect("n3");
+    assert.equal(await world.within(1_000, lock.release()), "released");
+  });
+
+  test("a removed node's endpoint is forgotten, and a configured one stays", async () => {
+    const world = new World();
+    const holdfast = await world.connect({ endpoints: ["node1:7000", "node2:7000"] });
+    await world.within(100, holdfast.acquire("a"));
+    world.cluster.changeMembers(["n1"]);
+    await world.clock.advance(10);
+    world.cluster.kill("n1");
+    world.cluster.kill("n2");
+    const dialledBefore = world.network.dialled.length;
+    await world.clock.advance(5_000);
+    const dialled = new Set(world.network.dialled.slice(dialledBefore));
+    assert.deepEqual([...dialled].sort(), ["node1:7000", "node2:7000"]);
+  });
+
+  test("only the leader is believed while there is one", async () => {
+    const world = new World();
+    const holdfast = await world.connect({ endpoints: ["node1:7000"] });
+    const lock = await world.within(100, holdfast.acquire("a"));
+    assert.equal(world.network.socketCount, 1);
+    world.cluster.changeMembers(["n1", "n2"]);
+    await world.clock.advance(10);
+    assert.equal(lock.state, "held");
+    assert.equal(world.network.socketCount, 1, "nothing is dialled for it");
+    const resumes = world.cluster.received.filter(({ message }) => message.kind === "resume");
+    assert.equal(resumes.length, 0, "and no session is resumed");
+  });
+});

@@ -1,8 +1,10 @@
 /** Questions and orders that belong to no session. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import { ChangeRefusedError } from "../src/errors.js";
+import type { HoldfastError } from "../src/errors.js";
 import { Stranger } from "./world/stranger.js";
-import { World } from "./world/world.js";
+import { outcomeOf, World } from "./world/world.js";
 
 describe("questions", () => {
   test("inspect, list, sessions", async () => {
@@ -70,6 +72,68 @@ describe("questions", () => {
     assert.equal(byEndpoint.get("node3:7000")?.error?.code, "unreachable");
     await world.clock.advance(5);
     assert.equal(world.network.socketCount, 1);
+  });
+
+  test("members, and a change of them", async () => {
+    const world = new World();
+    const holdfast = await world.connect();
+    assert.deepEqual((await world.within(100, holdfast.members())).removed, ["n0"]);
+    const member = { id: "n4", instance: "i", peer: "node4:7201", client: "node4:7000" };
+    assert.ok((await world.within(100, holdfast.changeMembers({ add: [member], promote: ["n3"] }))) > 0);
+    const sent = world.cluster.received.flatMap(({ message }) => (message.kind === "changeMembers" ? [message] : []));
+    assert.deepEqual(
+      { ...sent[0], id: 0 },
+      {
+        kind: "changeMembers",
+        id: 0,
+        add: [member],
+        promote: ["n3"],
+        remove: [],
+        isForced: false,
+      },
+    );
+  });
+
+  test("a change that is refused says why and whom it is about; one that comes too early is asked again", async () => {
+    const world = new World();
+    const holdfast = await world.connect();
+    world.cluster.refuseChange = () => ({ code: "change_refused", reason: "would_lose_quorum", members: ["n2", "n3"] });
+    await assert.rejects(world.within(100, holdfast.changeMembers({ remove: ["n2"] })), (error: unknown) => {
+      assert.ok(error instanceof ChangeRefusedError);
+      assert.deepEqual([error.code, error.reason, error.retryable], ["change_refused", "would_lose_quorum", false]);
+      assert.match(error.message, /no majority: n2, n3 not up/);
+      return true;
+    });
+    let early = 2;
+    world.cluster.refuseChange = () =>
+      (early -= 1) >= 0 ? { code: "change_refused", reason: "not_ready", members: [] } : null;
+    assert.ok((await world.within(1_000, holdfast.changeMembers({ remove: ["n2"] }))) > 0);
+    assert.equal(early, -1);
+  });
+
+  test("whether a change took effect at a leader that is lost is not known", async () => {
+    const world = new World();
+    const holdfast = await world.connect();
+    world.cluster.hasQuorum = false;
+    const changing = outcomeOf(holdfast.changeMembers({ remove: ["n3"] }));
+    await world.clock.advance(50);
+    world.cluster.kill("n1");
+    world.cluster.elect("n2");
+    await world.clock.advance(500);
+    assert.equal((changing.error as HoldfastError).code, "unknown_outcome");
+  });
+
+  test("a wrong change is refused by the argument's name", async () => {
+    const world = new World();
+    const holdfast = await world.connect();
+    const refused = (change: object, argument: string) =>
+      assert.rejects(holdfast.changeMembers(change), { code: "invalid_argument", argument });
+    await refused({ drop: ["n1"] }, "drop");
+    await refused({ remove: "n1" }, "remove");
+    await refused({ remove: [""] }, "remove");
+    await refused({ add: [null] }, "add");
+    await refused({ add: [{ id: "n4", instance: "i", peer: "x:1", client: "" }] }, "client");
+    await refused({ force: 1 }, "force");
   });
 
   test("forceRelease ends the generation, and the old holder hears of it", async () => {

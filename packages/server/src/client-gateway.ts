@@ -14,11 +14,16 @@ import { SessionRequests } from "./session-requests.js";
 interface Greeting {
   /** It has said hello, and was welcomed. */
   greeted: boolean;
+  /** It wants to hear when the members change. */
+  hearsOfNodes: boolean;
   /** What it has said while its welcome waits for a quorum round. */
   held: ClientMessage[] | null;
   /** Frames in the host's queue. */
   waiting: number;
 }
+
+/** Of a client's hello. */
+const nodesFeature = "nodes";
 
 export class ClientGateway implements ClientEvents {
   private readonly connections = new Map<ClientConnection, Greeting>();
@@ -41,7 +46,7 @@ export class ClientGateway implements ClientEvents {
   }
 
   onOpened(connection: ClientConnection): void {
-    this.connections.set(connection, { greeted: false, held: null, waiting: 0 });
+    this.connections.set(connection, { greeted: false, hearsOfNodes: false, held: null, waiting: 0 });
   }
 
   onMessages(connection: ClientConnection, messages: readonly ClientMessage[]): void {
@@ -97,6 +102,9 @@ export class ClientGateway implements ClientEvents {
       case "finalize":
         this.queries.onFinalize(connection, message.id);
         return;
+      case "changeMembers":
+        this.queries.onChangeMembers(connection, message);
+        return;
       default:
         assertNever(message);
     }
@@ -129,6 +137,13 @@ export class ClientGateway implements ClientEvents {
     this.queries.onLeadershipLost();
   }
 
+  /** The members are others now. */
+  onNodes(): void {
+    const message: ServerMessage = { kind: "nodes", nodes: this.host.nodes };
+    for (const [connection, state] of this.connections)
+      if (state.greeted && state.hearsOfNodes) connection.send(message);
+  }
+
   /**
    * A client has seen more than this leader has applied: either history was lost, or this node leads no more and doesn't know it yet.
    * Only a quorum round tells; until then the client waits for its welcome.
@@ -158,7 +173,7 @@ export class ClientGateway implements ClientEvents {
     connection.send({
       kind: "welcome",
       protocol: limits.protocolVersion,
-      features: [],
+      features: [nodesFeature],
       node: this.options.nodeId,
       clusterId: host.clusterId,
       leader: host.leader,
@@ -189,6 +204,7 @@ export class ClientGateway implements ClientEvents {
       refuseFrame(connection, { code: "incompatible", problem });
       return;
     }
+    state.hearsOfNodes = hello.features.includes(nodesFeature);
     if (host.isServing && hello.seenIndex > host.lastApplied) this.checkHistory(connection, state, hello.seenIndex);
     else this.greet(connection, state);
   }

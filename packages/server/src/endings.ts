@@ -16,11 +16,22 @@ export interface Ending {
 /** Begins the quarantine's reason of a directory that a peer has shown to be an old copy: its later starts have that exit code too. */
 export const oldCopyReason = "old copy: ";
 
+/** The same of a node that was removed from its cluster. */
+export const removedReason = "removed: ";
+
 const helpPage = "docs/operations.md#a-node-that-refuses-to-start";
 
 /** A peer has refused this node for good: what the peer says, and where the manual goes on. */
 export function refusedByPeer(exit: ExitName, from: string, problem: string): Ending {
   return { exit, sentence: `${from} refuses this node: ${problem}; see ${helpPage}` };
+}
+
+/** Its own log says so. */
+export function removedFromCluster(nodeId: string): Ending {
+  return {
+    exit: "removed",
+    sentence: `${nodeId} was removed from its cluster, and an id never comes back; its data directory is of no more use`,
+  };
 }
 
 export function endingFor(error: unknown): Ending {
@@ -53,6 +64,7 @@ function exitFor(error: StorageError): ExitName {
     case "io":
       return "storage";
     case "quarantined":
+      if (error.reason.includes(`quarantine: ${removedReason}`)) return "removed";
       return error.reason.includes(`quarantine: ${oldCopyReason}`) ? "oldCopy" : "storage";
     case "locked":
       return "directoryInUse";

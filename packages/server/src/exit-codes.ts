@@ -17,6 +17,7 @@ export type ExitName =
   | "oldCopy"
   | "unknownNode"
   | "wrongVersion"
+  | "removed"
   | "interrupted"
   | "terminated";
 
@@ -29,7 +30,7 @@ export interface ExitCode {
 
 /**
  * 64 to 78 follow sysexits.h where it has a fitting word. A supervisor may restart a node after 1, 69, 70, 73 and 74 (damage shows
- * itself again, and nothing is lost by looking twice); 2 and 77 to 83 need a person.
+ * itself again, and nothing is lost by looking twice); 2 and 77 to 84 need a person.
  */
 export const exitCodes: Readonly<Record<ExitName, ExitCode>> = {
   ok: { code: 0, name: "ok", sentence: "Done; a node was asked to stop and stopped in order." },
@@ -87,6 +88,11 @@ export const exitCodes: Readonly<Record<ExitName, ExitCode>> = {
     code: 83,
     name: "wrongVersion",
     sentence: "The cluster has reached a version that this release can't run; its data is in order.",
+  },
+  removed: {
+    code: 84,
+    name: "removed",
+    sentence: "This node was removed from its cluster; its id and its data directory never come back.",
   },
   interrupted: { code: 130, name: "interrupted", sentence: "A second SIGINT ended the process at once." },
   terminated: { code: 143, name: "terminated", sentence: "A second SIGTERM ended the process at once." },

@@ -11,7 +11,7 @@ export interface FatalRefusal {
 
 export interface FatalRefusalsParts {
   readonly clock: Clock;
-  /** This node's cluster id; null while it is not formed. */
+  /** This node's cluster id, or of the cluster that it waits to join; null while it has neither. */
   clusterId(): string | null;
   met(): ReadonlyMap<NodeId, MetPeer>;
   onFatal(fatal: FatalRefusal): void;
@@ -41,8 +41,12 @@ export class FatalRefusals {
         return this.end("wrongInstance", refusal);
       case "old_copy":
         return this.end("oldCopy", refusal);
+      case "removed":
+        return this.end("removed", refusal);
       case "unknown_node":
-        return this.end("unknownNode", refusal);
+        // A formed node got what it has from a member: the peer is behind, or its log has an entry that won't stay.
+        if (this.parts.clusterId() === null) return this.end("unknownNode", refusal);
+        return;
       case "wrong_version":
         return this.end("wrongVersion", refusal);
       case "wrong_cluster":

@@ -1,5 +1,6 @@
 /**
- * How a cluster begins. The first configuration is made once, by the lowest id, when all nodes of the file have met and none is formed;
+ * How a node gets the configuration that its log begins with: how a cluster begins, and how a node that was added to one does.
+ * The first configuration is made once, by the lowest id, when all nodes of the file have met and none is formed;
  * every other node takes it from one that has it. A node without it neither votes, acknowledges nor campaigns: it has no core yet.
  *
  * Each step may be cut off by a crash. Before the maker's copy is durable nothing has happened, and the nodes meet again. Afterwards
@@ -19,6 +20,8 @@ export interface FormationOptions {
   readonly nodes: readonly { readonly id: NodeId; readonly peer: string; readonly client: string }[];
   /** Index of the first entry; above 1 when fences of a lost cluster must stay below every new token. */
   readonly firstIndex: number;
+  /** A running cluster's id: this node makes no configuration, and waits until that cluster has it as a member. */
+  readonly joins?: string;
 }
 
 export interface FormationParts {
@@ -60,7 +63,7 @@ export class Formation {
     this.parts = parts;
     const { self, nodes } = options;
     this.peers = nodes.map((node) => node.id).filter((id) => id !== self.id);
-    this.isLowest = this.peers.every((id) => self.id < id);
+    this.isLowest = options.joins === undefined && this.peers.every((id) => self.id < id);
     this.formed = new Promise((resolve, reject) => {
       this.resolve = resolve;
       this.reject = reject;
@@ -70,6 +73,7 @@ export class Formation {
   }
 
   start(): void {
+    if (this.options.joins !== undefined) this.remind();
     this.armReminder();
     this.onMet();
   }
@@ -111,13 +115,16 @@ export class Formation {
       { peer: from, clusterId: frame.clusterId, firstIndex: frame.firstIndex },
       "taking the first configuration",
     );
-    this.form({ clusterId: frame.clusterId, firstIndex: frame.firstIndex, configuration: frame.configuration });
+    const { clusterId, firstIndex, configuration, firstConfiguration } = frame;
+    // What stands before the first entry doesn't name a node that was added later.
+    this.form({ clusterId, firstIndex, configuration: firstConfiguration ?? configuration });
   }
 
   private problemWith(frame: FormedFrame): string | null {
-    const { self, firstIndex } = this.options;
+    const { self, firstIndex, joins } = this.options;
     const { voters, outgoing, learners } = frame.configuration;
     const members = [...voters, ...outgoing, ...learners];
+    if (joins !== undefined && frame.clusterId !== joins) return `this node waits to join cluster id ${joins}`;
     if (!members.some((member) => member.id === self.id && member.instance === self.instance)) {
       return `it doesn't name ${self.id} with instance ${self.instance}`;
     }
@@ -139,14 +146,28 @@ export class Formation {
 
   private armReminder(): void {
     this.reminder = this.parts.clock.setTimer(reminderMs, () => {
-      const met = this.parts.links.met();
-      const missing = this.peers.filter((id) => !met.has(id));
-      const text =
-        missing.length > 0 ? `waiting for ${missing.join(", ")} to form the cluster` : "waiting for a configuration";
-      this.parts.logger.info({ missing }, text);
+      this.remind();
       this.armReminder();
     });
   }
+
+  private remind(): void {
+    const { self, nodes, joins } = this.options;
+    if (joins !== undefined) {
+      const own = nodes.find((node) => node.id === self.id);
+      return this.parts.logger.info({ clusterId: joins }, waitsToBeAdded(self.id, own?.peer ?? "", own?.client ?? ""));
+    }
+    const met = this.parts.links.met();
+    const missing = this.peers.filter((id) => !met.has(id));
+    const text =
+      missing.length > 0 ? `waiting for ${missing.join(", ")} to form the cluster` : "waiting for a configuration";
+    this.parts.logger.info({ missing }, text);
+  }
+}
+
+/** What a node says that was started to join a cluster. */
+export function waitsToBeAdded(id: NodeId, peer: string, client: string): string {
+  return `${id} waits to be added: holdfast member add ${id} --peer ${peer} --client ${client}`;
 }
 
 /** Ordered by id, so that all copies are equal byte for byte. */
@@ -173,8 +194,9 @@ export function durableFactsOf(restored: Restored): DurableFacts {
  * known; later a snapshot of the leader takes the place of whatever it began with.
  */
 export function formedFactsOf(clusterId: string, restored: Restored, configuration: Configuration): FormedFacts {
-  const { position } = restored.base;
-  return { clusterId, firstIndex: position.term === 0 ? position.index + 1 : 1, configuration };
+  const { position, configuration: firstConfiguration } = restored.base;
+  if (position.term > 0) return { clusterId, firstIndex: 1, configuration };
+  return { clusterId, firstIndex: position.index + 1, configuration, firstConfiguration };
 }
 
 /** The newest configuration in the log, committed or not (thesis 4.1). */

@@ -1,6 +1,8 @@
 /** What the client gateway is given, and what it asks of the host. */
 import type { Command, LockMachine, SessionId } from "@holdfast/lock";
-import type { ClientMessage, NodeAddress, NodeStatus, Refusal } from "@holdfast/wire";
+import type { MembershipChange } from "@holdfast/raft";
+import type { ClientMessage, MembersView, NodeAddress, NodeStatus, Refusal } from "@holdfast/wire";
+import type { ChangeResult } from "./membership.js";
 import type { ClientConnection } from "./ports.js";
 
 export interface GatewayOptions {
@@ -32,6 +34,10 @@ export interface GatewayHost {
   gather(onReady: () => void, onFailed: () => void): void;
   /** False: no lease of that session is kept here. */
   keepalive(session: SessionId, number: number): boolean;
+  /** As this leader sees them. */
+  members(): MembersView;
+  /** Ends once: in this turn when it is refused, or later. */
+  changeMembers(change: MembershipChange, isForced: boolean, onEnded: (result: ChangeResult) => void): void;
   transfer(to: string | null, onEnded: (leader: NodeAddress | null) => void): void;
   /** Queues messages for the next turn. */
   enqueue(connection: ClientConnection, messages: readonly ClientMessage[]): void;

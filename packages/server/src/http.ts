@@ -7,6 +7,7 @@ import type { BackupSource } from "./backup-stream.js";
 import { BackupRefusedError } from "./backup-taking.js";
 import { diskSpaceOf } from "./checkup.js";
 import type { Checkup, CheckupAnswer, ClockReading } from "./checkup.js";
+import type { ClusterFacts, NodeIdentity } from "./joining.js";
 
 export interface Health {
   readonly isLive: boolean;
@@ -28,6 +29,10 @@ export interface HttpParts {
   health(): Health;
   /** This node's own view of itself; null before the cluster is formed. */
   status(): object | null;
+  /** Who this is, for whoever adds it to a cluster; null while it is starting. */
+  identity(): NodeIdentity | null;
+  /** For a node that wants to join; null before the cluster is formed. */
+  cluster(): ClusterFacts | null;
   clock(): ClockReading;
   /** At any time, also of a node that isn't ready. */
   checkup(): Checkup;
@@ -91,7 +96,9 @@ const routes: ReadonlyMap<string, Route> = new Map<string, Route>([
   ["/livez", (parts, response) => sendHealth(response, parts.health(), "isLive")],
   ["/readyz", (parts, response) => sendHealth(response, parts.health(), "isReady")],
   ["/metrics", sendMetrics],
-  ["/v1/status", sendStatus],
+  ["/v1/status", (parts, response) => sendIfThere(parts, response, parts.status())],
+  ["/v1/identity", (parts, response) => sendIfThere(parts, response, parts.identity())],
+  ["/v1/cluster", (parts, response) => sendIfThere(parts, response, parts.cluster())],
   ["/v1/backup", sendBackup],
   ["/v1/clock", (parts, response) => sendJson(response, 200, "application/json", parts.clock())],
   ["/v1/checkup", sendCheckup],
@@ -104,10 +111,9 @@ function sendHealth(response: ServerResponse, health: Health, asked: "isLive" | 
   else sendProblem(response, 503, health.problem ?? "not yet");
 }
 
-function sendStatus(parts: HttpParts, response: ServerResponse): void {
-  const status = parts.status();
-  if (status === null) sendProblem(response, 503, parts.health().problem ?? "not yet");
-  else sendJson(response, 200, "application/json", status);
+function sendIfThere(parts: HttpParts, response: ServerResponse, body: object | null): void {
+  if (body === null) sendProblem(response, 503, parts.health().problem ?? "not yet");
+  else sendJson(response, 200, "application/json", body);
 }
 
 function sendMetrics(parts: HttpParts, response: ServerResponse): void {

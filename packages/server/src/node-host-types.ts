@@ -46,5 +46,7 @@ export interface HostMetrics {
 /** Why a host has stopped. */
 export type StopReason =
   | { readonly kind: "asked" }
+  /** This node was removed from the cluster, and that is committed. */
+  | { readonly kind: "removed" }
   | { readonly kind: "storage"; readonly error: unknown }
   | { readonly kind: "internal"; readonly error: unknown };

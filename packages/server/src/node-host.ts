@@ -5,9 +5,12 @@
 import type { Command, Effect } from "@holdfast/lock";
 import { Raft } from "@holdfast/raft";
 import type {
+  Configuration,
   Entry,
   Index,
   LogBase,
+  Member,
+  MembershipChange,
   Message,
   NodeId,
   Outbound,
@@ -26,6 +29,8 @@ import { ClientGateway } from "./client-gateway.js";
 import { ClusterVersions } from "./cluster-versions.js";
 import type { GatewayHost } from "./gateway-host.js";
 import { LeaseKeeper } from "./lease-keeper.js";
+import { Membership } from "./membership.js";
+import type { ChangeResult } from "./membership.js";
 import type { NodeHostOptions, NodeHostParts, StopReason } from "./node-host-types.js";
 import { NodeReport } from "./node-report.js";
 import { Persister } from "./persister.js";
@@ -57,6 +62,7 @@ export class NodeHost implements PeerEvents {
   private readonly source: SnapshotSource;
   private readonly backup: BackupTaking;
   private readonly versions: ClusterVersions;
+  private readonly membership: Membership;
   private readonly rounds: QuorumRounds = new QuorumRounds();
   private readonly reporter: NodeReport;
   private readonly appends: AppendTimer = new AppendTimer();
@@ -87,6 +93,7 @@ export class NodeHost implements PeerEvents {
     this.startedAtMs = this.nowMs;
     this.timer = new TurnTimer(parts.clock, () => this.schedule());
     this.raft = new Raft(options.raft, { random: parts.random, codec: parts.codec }, parts.restored);
+    this.membership = this.newMembership();
     this.applier = new Applier(parts.machine, parts.restored.base.position.index, options.versions, {
       onEffects: (index, effects) => this.onEffects(index, effects),
       onNoop: (entry) => this.onNoop(entry),
@@ -95,6 +102,7 @@ export class NodeHost implements PeerEvents {
       { clusterId: options.clusterId, version: options.gateway.version, versions: options.versions },
       this.raft,
       this.applier,
+      this.membership,
     );
     this.persister = new Persister({ writeBytesMax: options.writeBytesMax }, parts.store, parts.clock, {
       onPersisted: (number, send) => {
@@ -143,6 +151,7 @@ export class NodeHost implements PeerEvents {
   }
 
   start(): void {
+    this.membership.start();
     this.schedule();
   }
 
@@ -170,6 +179,11 @@ export class NodeHost implements PeerEvents {
   /** As far as this node has applied the log. */
   get clusterVersion(): number {
     return this.applier.machine.clusterVersion;
+  }
+
+  /** Ids that were removed from the cluster, as far as this node knows it to be committed. */
+  get removed(): readonly NodeId[] {
+    return this.membership.removed;
   }
 
   /** For metrics. */
@@ -360,11 +374,33 @@ export class NodeHost implements PeerEvents {
       this.applier.install(output.install);
       this.parts.logger.info({ index: output.install.position.index, term: this.raft.term }, "snapshot installed");
     }
+    this.membership.noteOutput(output);
+    if (output.configuration !== null) this.onMembers(output.configuration);
     const bytes = this.applier.apply(output.committed);
     this.snapshots.noteApplied(output.committed.length, bytes);
     this.versions.noteApplied();
     this.rounds.onApplied(this.applier.lastApplied);
     for (const read of output.snapshotReads) this.readSnapshot(read.to, read.base, read.chunk);
+    if (output.isRemoved) this.stop({ kind: "removed" });
+  }
+
+  private newMembership(): Membership {
+    const { raft, parts, options } = this;
+    return new Membership({
+      raft,
+      codec: parts.codec,
+      links: parts.links,
+      electionTimeoutMs: options.raft.electionTimeoutMsMin,
+      versions: options.versions,
+      snapshotChunks: (index) => this.source.chunksOf(index),
+    });
+  }
+
+  private onMembers({ voters, outgoing, learners }: Configuration): void {
+    const idsOf = (members: readonly Member[]): NodeId[] => members.map(({ id }) => id);
+    const facts = { voters: idsOf(voters), outgoing: idsOf(outgoing), learners: idsOf(learners) };
+    this.parts.logger.info({ ...facts, index: this.raft.status().configurationIndex }, "the members have changed");
+    this.gateway.onNodes();
   }
 
   private sendToPeers(messages: readonly Outbound[]): void {
@@ -464,6 +500,12 @@ export class NodeHost implements PeerEvents {
     return this.raft.role === "leader";
   }
 
+  /** In a turn. */
+  private changeMembers(change: MembershipChange, isForced: boolean, onEnded: (result: ChangeResult) => void): void {
+    const id = this.membership.begin(onEnded);
+    this.raft.step({ kind: "changeMembers", nowMs: this.nowMs, id, change, isForced });
+  }
+
   private beginTransfer(to: NodeId | null, withinMs: number, onEnded: (leader: NodeAddress | null) => void): void {
     this.transfers.add(this.parts.clock.monotonicMs() + withinMs, onEnded);
     this.enqueue({ kind: "step", event: (nowMs) => ({ kind: "transfer", nowMs, to }) });
@@ -540,6 +582,8 @@ export class NodeHost implements PeerEvents {
       raisableTo: () => host.versions.target(),
       gather: (onReady, onFailed) => host.rounds.gather(onReady, onFailed),
       keepalive: (session, number) => host.keeper.onKeepalive(session, number, host.nowMs),
+      members: () => host.membership.view(),
+      changeMembers: (change, isForced, onEnded) => host.changeMembers(change, isForced, onEnded),
       transfer: (to, onEnded) => host.beginTransfer(to, 2 * host.options.raft.electionTimeoutMsMin, onEnded),
       enqueue: (connection, messages) => host.enqueueFrame({ connection, messages }),
     };

@@ -11,13 +11,15 @@ import { BackupRefusedError } from "./backup-taking.js";
 import { checkupFrom } from "./checkup.js";
 import type { Checkup } from "./checkup.js";
 import type { Config, ConfiguredNode } from "./config.js";
-import { endingFor, oldCopyReason, refusedByPeer } from "./endings.js";
+import { endingFor, oldCopyReason, refusedByPeer, removedFromCluster, removedReason } from "./endings.js";
 import type { Ending } from "./endings.js";
 import { FatalRefusals } from "./fatal-refusals.js";
 import type { FatalRefusal } from "./fatal-refusals.js";
-import { configurationIn, durableFactsOf, formedFactsOf, Formation } from "./formation.js";
+import { configurationIn, durableFactsOf, formedFactsOf, Formation, waitsToBeAdded } from "./formation.js";
 import type { FormedNode } from "./formation.js";
 import type { Health, HttpOptions } from "./http.js";
+import { clusterFactsOf } from "./joining.js";
+import type { ClusterFacts, NodeIdentity } from "./joining.js";
 import type { TransportSource } from "./metrics.js";
 import { nodeHostOptionsFor } from "./node-options.js";
 import { NodeHost } from "./node-host.js";
@@ -33,6 +35,8 @@ export interface NodeProcessOptions {
   readonly nodeId: string;
   readonly dataDirectory: string;
   readonly bootstrap?: { readonly firstIndex: number };
+  /** The id of the running cluster that this node waits to be added to, unless it belongs to it already. */
+  readonly joins?: string;
   readonly version: string;
   /** Of a snapshot; small pieces show in small states what large ones hide. */
   readonly recordsPerPiece?: number;
@@ -55,6 +59,7 @@ export class NodeProcess {
   private clusterId: string | null = null;
   private isEnding = false;
   private isHostStopped = false;
+  private isEndingForEver = false;
   private readonly refusals: FatalRefusals;
   private readonly startedAtMs: number;
 
@@ -68,7 +73,7 @@ export class NodeProcess {
     });
     this.refusals = new FatalRefusals({
       clock: world.clock,
-      clusterId: () => this.clusterId,
+      clusterId: () => this.clusterId ?? options.joins ?? null,
       met: () => this.links?.met() ?? new Map(),
       onFatal: (fatal) => this.onFatal(fatal),
     });
@@ -84,7 +89,7 @@ export class NodeProcess {
   async run(): Promise<Ending> {
     const started = this.start().catch((error: unknown) => this.end(endingFor(error)));
     const ending = await this.ending;
-    const isInOrder = ending.exit === "ok";
+    const isInOrder = ending.exit === "ok" || ending.exit === "removed";
     const late: Ending = isInOrder
       ? { exit: "storage", sentence: "the disk did not answer while the node was stopping" }
       : ending;
@@ -136,11 +141,16 @@ export class NodeProcess {
   }
 
   private async startUnformed(links: ServerPeerLinks, directory: DataDirectory): Promise<void> {
-    const { config, nodeId, bootstrap } = this.options;
+    const { config, nodeId, bootstrap, joins } = this.options;
     const { instance } = directory.identity;
     const { logger, world } = this;
     const formation = new Formation(
-      { self: { id: nodeId, instance }, nodes: config.nodes, firstIndex: bootstrap?.firstIndex ?? 1 },
+      {
+        self: { id: nodeId, instance },
+        nodes: config.nodes,
+        firstIndex: bootstrap?.firstIndex ?? 1,
+        ...(joins === undefined ? {} : { joins }),
+      },
       { directory, links, clock: world.clock, logger, drawClusterId: () => world.drawName() },
     );
     this.formation = formation;
@@ -194,6 +204,8 @@ export class NodeProcess {
     switch (reason.kind) {
       case "asked":
         return;
+      case "removed":
+        return this.endForEver(removedReason, removedFromCluster(this.options.nodeId));
       case "storage":
         return this.end(
           endingFor(
@@ -212,21 +224,30 @@ export class NodeProcess {
   /** From here on this node takes part in nothing. */
   private onFatal({ exit, refusal }: FatalRefusal): void {
     const ending = refusedByPeer(exit, refusal.from, refusal.problem);
-    if (exit !== "oldCopy" || this.directory === null) return this.end(ending);
-    // The peers' knowledge dies with their processes: the directory itself must know.
+    if (exit === "removed") return this.endForEver(removedReason, { ...ending, sentence: refusal.problem });
+    if (exit !== "oldCopy") return this.end(ending);
     this.links?.abandon().catch(() => undefined);
-    this.directory.quarantine(`${oldCopyReason}${refusal.problem}`).then(
+    this.endForEver(oldCopyReason, ending, refusal.problem);
+  }
+
+  /** The directory itself must know: what the peers know may die with their processes, and they may not be there at the next start. */
+  private endForEver(reason: string, ending: Ending, problem: string | null = ending.sentence): void {
+    if (this.directory === null) return this.end(ending);
+    if (this.isEndingForEver) return;
+    this.isEndingForEver = true;
+    this.directory.quarantine(`${reason}${problem}`).then(
       () => this.end(ending),
       (error: unknown) => this.end(endingFor(error)),
     );
   }
 
   private createLinks(own: ConfiguredNode, directory: DataDirectory): ServerPeerLinks {
-    const { config, nodeId } = this.options;
+    const { config, nodeId, joins } = this.options;
     const { instance, boot } = directory.identity;
     const options = {
-      self: { id: nodeId, instance, boot, listen: own.listen.peer, versions: versionRange },
+      self: { id: nodeId, instance, boot, listen: own.listen.peer, versions: versionRange, peer: own.peer },
       cluster: config.cluster,
+      ...(joins === undefined ? {} : { joins }),
       peers: config.nodes.filter((node) => node.id !== nodeId).map((node) => ({ id: node.id, address: node.peer })),
       secret: null,
       electionTimeoutMs: config.timing.electionTimeoutMs,
@@ -279,6 +300,8 @@ export class NodeProcess {
       {
         health: () => this.health(),
         status: () => this.host?.status() ?? null,
+        identity: () => this.identity(),
+        cluster: () => this.clusterFacts(),
         clock: () => ({
           boot: this.directory?.identity.boot ?? null,
           monotonicMs: this.world.clock.monotonicMs(),
@@ -289,6 +312,19 @@ export class NodeProcess {
         onRejected: (reason) => metrics.noteRejected(reason),
       },
     );
+  }
+
+  private identity(): NodeIdentity | null {
+    if (this.directory === null) return null;
+    const { id, peer, client } = nodeFor(this.options.config, this.options.nodeId);
+    const { instance, clusterId } = this.directory.identity;
+    return { id, instance, peer, client, clusterId: clusterId ?? this.options.joins ?? null };
+  }
+
+  private clusterFacts(): ClusterFacts | null {
+    const { host, clusterId } = this;
+    if (host === null || clusterId === null) return null;
+    return clusterFactsOf(this.options.config, clusterId, host.removed);
   }
 
   private takeBackup(): Promise<BackupSource> {
@@ -302,8 +338,15 @@ export class NodeProcess {
     return {
       isLive: true,
       isReady: false,
-      problem: this.formation === null ? "the node is starting" : "the cluster is not formed yet",
+      problem: this.formation === null ? "the node is starting" : this.waitingProblem(),
     };
+  }
+
+  private waitingProblem(): string {
+    const { config, nodeId, joins } = this.options;
+    if (joins === undefined) return "the cluster is not formed yet";
+    const { peer, client } = nodeFor(config, nodeId);
+    return waitsToBeAdded(nodeId, peer, client);
   }
 
   private checkup(): Checkup {

@@ -5,6 +5,7 @@ import type { NodeAddress, NodeStatus } from "@holdfast/wire";
 import type { Applier } from "./applier.js";
 import type { HostCheckup } from "./checkup.js";
 import type { HostFigures } from "./metrics.js";
+import type { Membership } from "./membership.js";
 import { RecentTimes } from "./recent-times.js";
 
 /** More committed entries than this left to apply: the node isn't ready for clients. */
@@ -23,24 +24,24 @@ export class NodeReport {
   private readonly facts: NodeFacts;
   private readonly raft: Raft;
   private readonly applier: Applier;
+  private readonly membership: Pick<Membership, "nodes" | "addressOf">;
   private readonly syncs: RecentTimes = new RecentTimes(syncsMax);
   private readonly stalls = { count: 0, longestMs: 0, lastAtMs: 0 };
 
-  constructor(facts: NodeFacts, raft: Raft, applier: Applier) {
+  constructor(facts: NodeFacts, raft: Raft, applier: Applier, membership: Pick<Membership, "nodes" | "addressOf">) {
     this.facts = facts;
     this.raft = raft;
     this.applier = applier;
+    this.membership = membership;
   }
 
-  /** Voters and learners, where clients find them. */
+  /** All members, where clients find them. */
   nodes(): NodeAddress[] {
-    const { voters, learners } = this.raft.configuration;
-    return [...voters, ...learners].map(({ id, client }) => ({ id, client }));
+    return this.membership.nodes();
   }
 
   leader(): NodeAddress | null {
-    const { leader } = this.raft;
-    return this.nodes().find((node) => node.id === leader) ?? null;
+    return this.membership.addressOf(this.raft.leader);
   }
 
   status(uptimeMs: number): NodeStatus {

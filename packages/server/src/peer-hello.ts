@@ -9,7 +9,10 @@ export interface FormedFacts {
   readonly clusterId: string;
   /** Index of the log's first entry, for a node that begins with nothing. */
   readonly firstIndex: number;
+  /** In force: the newest in the log. */
   readonly configuration: Configuration;
+  /** The one before the first entry, while this node still has its log from there. */
+  readonly firstConfiguration?: Configuration;
 }
 
 export interface HelloJudge {
@@ -19,6 +22,10 @@ export interface HelloJudge {
   /** Ids in the configuration file. */
   readonly fileIds: ReadonlySet<NodeId>;
   readonly formed: FormedFacts | null;
+  /** The newest configuration that is known to be committed; null before formation. */
+  readonly committed: Configuration | null;
+  /** The cluster that this node waits to be added to; null for any other node. */
+  readonly joins: string | null;
   readonly memory: PeerMemory;
   /** As far as this node has applied the log. */
   readonly clusterVersion: number;
@@ -52,7 +59,8 @@ export function judgeHello(
     return { code: "wrong_address", problem: `${self} has called ${expected}, and ${hello.from} has answered` };
   }
   if (formed === null) {
-    // A formed caller judges this node by its configuration; here only the file can speak.
+    // A formed caller judges this node by its configuration; here only the file can speak, or the cluster that is to be joined.
+    if (judge.joins !== null) return joinRefusal(judge.joins, self, hello) ?? memoryRefusal(judge, hello, process);
     if (judge.fileIds.has(hello.from)) return memoryRefusal(judge, hello, process);
     return { code: "unknown_node", problem: `${self}'s configuration file has no node ${hello.from}` };
   }
@@ -65,19 +73,35 @@ export function judgeHello(
   return memberRefusal(judge, formed, hello) ?? memoryRefusal(judge, hello, process) ?? versionRefusal(judge, hello);
 }
 
+function joinRefusal(joins: string, self: NodeId, hello: PeerHello): HelloRefusal | null {
+  if (hello.clusterId === joins) return null;
+  return { code: "wrong_cluster", problem: `${self} waits to join cluster id ${joins}, not ${hello.clusterId}` };
+}
+
+/**
+ * What is final rests on committed configurations alone: an entry that is not committed may be cut off again. And this node may be behind:
+ * whoever has the cluster's id got it from a member, and may have become one in entries that this node has not seen.
+ */
 function memberRefusal(judge: HelloJudge, formed: FormedFacts, hello: PeerHello): HelloRefusal | null {
-  const { voters, outgoing, learners, removed } = formed.configuration;
-  if (removed.includes(hello.from)) {
-    return { code: "unknown_node", problem: `${hello.from} was removed from this cluster, and an id never comes back` };
+  const committed = judge.committed ?? formed.configuration;
+  if (committed.removed.includes(hello.from)) {
+    return { code: "removed", problem: `${hello.from} was removed from this cluster, and an id never comes back` };
   }
-  const members = [...voters, ...outgoing, ...learners].filter((member) => member.id === hello.from);
-  if (members.length === 0) return { code: "unknown_node", problem: `the cluster has no node ${hello.from}` };
-  if (members.some((member) => member.instance === hello.instance)) return null;
-  const known = members.map((member) => member.instance).join(", ");
-  return {
-    code: "wrong_instance",
-    problem: `the cluster knows ${hello.from} with another data directory (instance ${known}, not ${hello.instance}), says ${judge.self}`,
-  };
+  const settled = instancesOf(committed, hello.from);
+  const inForce = instancesOf(formed.configuration, hello.from);
+  if (settled.includes(hello.instance) || inForce.includes(hello.instance)) return null;
+  if (settled.length > 0) {
+    return {
+      code: "wrong_instance",
+      problem: `the cluster knows ${hello.from} with another data directory (instance ${settled[0]}, not ${hello.instance}), says ${judge.self}`,
+    };
+  }
+  if (hello.clusterId !== null && inForce.length === 0) return null;
+  return { code: "unknown_node", problem: `the cluster has no node ${hello.from}` };
+}
+
+function instancesOf({ voters, outgoing, learners }: Configuration, id: NodeId): string[] {
+  return [...voters, ...outgoing, ...learners].filter((member) => member.id === id).map((member) => member.instance);
 }
 
 function memoryRefusal(judge: HelloJudge, hello: PeerHello, process: string): HelloRefusal | null {

@@ -3,7 +3,7 @@
  * has dialled, so the death of a process is seen on both ends at once, and two sockets never compete for one direction.
  */
 import type { VersionRange } from "@holdfast/lock";
-import type { Message, NodeId, Position, Random } from "@holdfast/raft";
+import type { Configuration, Message, NodeId, Position, Random } from "@holdfast/raft";
 import { limits } from "@holdfast/wire";
 import type { PeerHello } from "@holdfast/wire";
 import type { Address } from "./address.js";
@@ -15,9 +15,10 @@ import type { Lane } from "./peer-lanes.js";
 import { PeerMemory } from "./peer-memory.js";
 import type { PeerPromise } from "./peer-memory.js";
 import { Peer } from "./peer.js";
+import { PeerRoster } from "./peer-roster.js";
 import type { PeerOwner } from "./peer.js";
 import { Sweeper } from "./sweeper.js";
-import type { Clock, Logger, PeerEvents, PeerLinks, PeerRefusal } from "./ports.js";
+import type { Clock, Logger, PeerEvents, PeerLinks, PeerRefusal, Timer } from "./ports.js";
 import type { Acceptor, PeerTransport } from "./transport.js";
 
 export interface PeerLinksOptions {
@@ -27,10 +28,14 @@ export interface PeerLinksOptions {
     readonly boot: number;
     readonly listen: Address;
     readonly versions: VersionRange;
+    /** Advertised, "host:port": where those call back that don't find this node in their logs yet. */
+    readonly peer?: string;
   };
   /** The cluster's name in the configuration file. */
   readonly cluster: string;
-  /** The other nodes of the file, with their advertised "host:port". */
+  /** The cluster that this node waits to be added to: without a file's nodes it takes calls from whoever belongs there. */
+  readonly joins?: string;
+  /** The other nodes of the file, with their advertised "host:port". Of a formed node only their addresses count. */
   readonly peers: readonly { readonly id: NodeId; readonly address: string }[];
   /** Null: none is asked for. */
   readonly secret: string | null;
@@ -96,6 +101,10 @@ export function createPeerLinks(
 
 /** Silence of so many periods ends a link. Raft's timeouts don't rest on it: it only clears away what is half-open. */
 const quietPeriodsMax = 2;
+/** A link with a node that is no member any more stays for so many election timeouts: the leader tells it so. See raft's peers.ts. */
+const leavingTimeouts = 8;
+/** Each peer has two links in each direction, and may make them anew before the old ones are found dead; nobody has more peers. */
+const callersMax = 8 * limits.membersMax + 16;
 
 class DirectedPeerLinks implements ServerPeerLinks, PeerOwner {
   private readonly options: PeerLinksOptions;
@@ -105,30 +114,32 @@ class DirectedPeerLinks implements ServerPeerLinks, PeerOwner {
   private readonly peers = new Map<NodeId, Peer>();
   private readonly callers = new Set<IncomingLink>();
   private readonly acceptor: Acceptor;
-  private readonly fileIds: ReadonlySet<NodeId>;
+  private readonly roster: PeerRoster;
+  private readonly process: string;
+  /** No members any more: each with the time that its links still have. */
+  private readonly leaving = new Map<NodeId, Timer>();
   private readonly told = new Map<NodeId, string>();
-  private formed: FormedFacts | null = null;
   private durable: DurableFacts | null = null;
   private readonly sweeper: Sweeper;
   private isStarted = false;
+  private isStopped = false;
 
   constructor(options: PeerLinksOptions, parts: PeerLinksParts, events: PeerLinksEvents) {
     this.options = options;
     this.parts = parts;
     this.events = events;
-    this.fileIds = new Set([options.self.id, ...options.peers.map((peer) => peer.id)]);
-    const process = parts.drawName();
-    const { secret, bufferedBytesMax } = options;
-    const handshakeMs = Math.min(Math.max(2 * options.electionTimeoutMs, 500), 3_000);
-    for (const { id, address } of options.peers) {
-      this.peers.set(id, new Peer({ id, address, process, secret, handshakeMs, bufferedBytesMax }, parts, this));
-    }
+    this.roster = new PeerRoster(options.self.id, options.peers);
+    this.process = parts.drawName();
+    const { process } = this;
+    const { secret } = options;
+    this.matchPeers();
     const periodMs = Math.min(Math.max(4 * options.electionTimeoutMs, 250), 2_000);
     this.sweeper = new Sweeper(parts.clock, periodMs, () => {
       for (const peer of this.peers.values()) peer.sweep(quietPeriodsMax);
+      this.roster.forgetGuests((id) => this.peers.get(id)?.linkCount === 0);
+      this.matchPeers();
     });
-    const socketsMax = 8 * options.peers.length + 16;
-    this.acceptor = parts.transport.createAcceptor({ process, secret, socketsMax }, (call, attach) => {
+    this.acceptor = parts.transport.createAcceptor({ process, secret, socketsMax: callersMax }, (call, attach) => {
       this.callers.add(new IncomingLink({ ...call, helloMs: 5_000 }, attach, parts.clock, this.incomingEvents));
     });
   }
@@ -161,9 +172,19 @@ class DirectedPeerLinks implements ServerPeerLinks, PeerOwner {
   }
 
   becomeFormed(facts: FormedFacts, durable: DurableFacts): void {
-    this.formed = facts;
+    this.roster.formed = facts;
+    this.roster.committed = facts.configuration;
     this.durable = durable;
     if (this.isStarted) for (const peer of this.peers.values()) peer.renew();
+    this.matchPeers();
+  }
+
+  noteConfiguration(inForce: Configuration, committed: Configuration): void {
+    const { formed } = this.roster;
+    if (formed === null) throw new Error("only a formed node has a configuration");
+    this.roster.formed = { ...formed, configuration: inForce };
+    this.roster.committed = committed;
+    this.matchPeers();
   }
 
   notePromise(peer: NodeId, promise: PeerPromise): void {
@@ -201,14 +222,59 @@ class DirectedPeerLinks implements ServerPeerLinks, PeerOwner {
   }
 
   private stop(): void {
+    this.isStopped = true;
     this.sweeper.stop();
+    for (const timer of this.leaving.values()) timer.cancel();
+    this.leaving.clear();
     this.acceptor.stopListening();
+  }
+
+  // Whom to link with.
+
+  private matchPeers(): void {
+    if (this.isStopped) return;
+    const wanted = this.roster.addresses();
+    for (const [id, address] of wanted) {
+      this.leaving.get(id)?.cancel();
+      this.leaving.delete(id);
+      if (!this.peers.has(id)) this.addPeer(id, address);
+    }
+    for (const id of this.peers.keys()) if (!wanted.has(id) && !this.leaving.has(id)) this.letGo(id);
+  }
+
+  private addPeer(id: NodeId, address: string): void {
+    const { secret, bufferedBytesMax, electionTimeoutMs } = this.options;
+    const { process } = this;
+    const handshakeMs = Math.min(Math.max(2 * electionTimeoutMs, 500), 3_000);
+    const peer = new Peer({ id, address, process, secret, handshakeMs, bufferedBytesMax }, this.parts, this);
+    this.peers.set(id, peer);
+    if (this.isStarted) peer.dialAll();
+  }
+
+  private letGo(id: NodeId): void {
+    if (!this.isStarted) {
+      this.peers.delete(id);
+      return;
+    }
+    const timer = this.parts.clock.setTimer(leavingTimeouts * this.options.electionTimeoutMs, () => {
+      this.leaving.delete(id);
+      this.dropPeer(id);
+    });
+    this.leaving.set(id, timer);
+  }
+
+  private dropPeer(id: NodeId): void {
+    this.parts.logger.info({ peer: id }, `${id} is no member any more: its links are closed`);
+    this.peers.get(id)?.close();
+    this.peers.delete(id);
+    this.told.delete(id);
   }
 
   // What the peers ask and tell.
 
   hello(to: NodeId): PeerHello {
     const { self, cluster } = this.options;
+    const { peer } = self;
     return {
       kind: "hello",
       protocol: limits.protocolVersion,
@@ -216,19 +282,22 @@ class DirectedPeerLinks implements ServerPeerLinks, PeerOwner {
       from: self.id,
       to,
       instance: self.instance,
-      clusterId: this.formed?.clusterId ?? null,
+      clusterId: this.roster.formed?.clusterId ?? null,
       boot: self.boot,
       term: this.durable?.term ?? null,
       last: this.durable?.last ?? null,
       versions: self.versions,
+      ...(peer === undefined ? {} : { peer }),
     };
   }
 
   judge(hello: PeerHello, process: string, expected: NodeId | null): HelloRefusal | null {
-    const { options, fileIds, formed, memory } = this;
+    const { options, roster, memory } = this;
+    const { self, cluster, joins = null } = options;
+    const { fileIds, formed, committed } = roster;
     const clusterVersion = this.parts.clusterVersion();
     const refusal = judgeHello(
-      { self: options.self.id, cluster: options.cluster, fileIds, formed, memory, clusterVersion },
+      { self: self.id, cluster, fileIds, formed, committed, joins, memory, clusterVersion },
       hello,
       process,
       expected,
@@ -241,7 +310,7 @@ class DirectedPeerLinks implements ServerPeerLinks, PeerOwner {
   onLink(peer: Peer, lane: Lane, direction: "out" | "in", hello: PeerHello): void {
     this.told.delete(peer.id);
     if (lane === "control") this.parts.logger.info({ peer: peer.id, direction, boot: hello.boot }, "linked");
-    const { formed } = this;
+    const { formed } = this.roster;
     if (formed !== null && hello.clusterId === null && lane === "control" && direction === "out") {
       this.parts.logger.info({ peer: peer.id }, "handing the first configuration on");
       peer.sendFrame({ kind: "formed", ...formed });
@@ -257,7 +326,7 @@ class DirectedPeerLinks implements ServerPeerLinks, PeerOwner {
 
   onGone(peer: NodeId): void {
     this.parts.logger.warn({ peer }, `${peer}'s process is gone`);
-    if (this.formed !== null) this.events.onPeerGone(peer);
+    if (this.roster.formed !== null) this.events.onPeerGone(peer);
   }
 
   // Calls from peers.
@@ -266,9 +335,9 @@ class DirectedPeerLinks implements ServerPeerLinks, PeerOwner {
     hello: (to) => this.hello(to),
     judge: (hello, process) => this.judge(hello, process, null),
     onAccepted: (link, hello) => {
-      const peer = this.peers.get(hello.from);
-      // A member that this node's file doesn't have: it may listen to us, but there is no address to call it back.
-      return peer !== undefined && peer.onIncoming(link, hello);
+      if (!this.roster.addresses().has(hello.from)) this.admit(hello);
+      // Without an address there is no way to call it back.
+      return this.peers.get(hello.from)?.onIncoming(link, hello) ?? false;
     },
     onRefused: (_, refusal, hello) => this.onRefused(hello.from, refusal, hello),
     onMessages: (_, hello, messages) => {
@@ -277,7 +346,7 @@ class DirectedPeerLinks implements ServerPeerLinks, PeerOwner {
       this.events.onMessages(hello.from, messages);
     },
     onFormed: (_, hello, frame) => {
-      if (this.formed === null) this.events.onFormed(hello.from, frame);
+      if (this.roster.formed === null) this.events.onFormed(hello.from, frame);
     },
     onClosed: (link, hello, saidGoodbye, problem) => {
       this.callers.delete(link);
@@ -287,9 +356,16 @@ class DirectedPeerLinks implements ServerPeerLinks, PeerOwner {
     },
   };
 
+  /** It belongs to the cluster, though this node can't know it from its log yet. */
+  private admit({ from, peer }: PeerHello): void {
+    if (peer === undefined) return;
+    this.roster.admit(from, peer);
+    this.matchPeers();
+  }
+
   /** Raft's messages pass only between two nodes that are formed into one cluster. */
   private isMember(hello: PeerHello | null): boolean {
-    return hello !== null && this.formed !== null && hello.clusterId === this.formed.clusterId;
+    return hello !== null && this.roster.formed !== null && hello.clusterId === this.roster.formed.clusterId;
   }
 
   private hasOpenLink(): boolean {

@@ -2,7 +2,7 @@
  * What the node host needs from the world, declared by the consumer. Production implements them with ws, level and timers; the
  * simulator with a virtual network, disk and clock.
  */
-import type { Message, NodeId } from "@holdfast/raft";
+import type { Configuration, Message, NodeId } from "@holdfast/raft";
 import type { ClientMessage, NodeAddress, PeerRefusalCode, ServerMessage } from "@holdfast/wire";
 
 export interface Timer {
@@ -26,6 +26,8 @@ export interface Clock {
  */
 export interface PeerLinks {
   send(to: NodeId, messages: readonly Message[]): void;
+  /** Whom to link with from now on: `inForce` is the newest in the log, `committed` the newest that is known to be committed. */
+  noteConfiguration(inForce: Configuration, committed: Configuration): void;
   /** Says goodbye on every link, then closes. */
   close(): Promise<void>;
 }

@@ -1,6 +1,7 @@
-/** Reads, forced releases, transfers and upgrades: whatever is asked with a number of the client's own. */
+/** Reads, forced releases, transfers, upgrades and changes of members: whatever is asked with a number of the client's own. */
 import type { Effect } from "@holdfast/lock";
 import { limits } from "@holdfast/wire";
+import { parseAddress } from "./address.js";
 import type { ClientMessage, Query, QueryResult, Refusal } from "@holdfast/wire";
 import type { GatewayHost } from "./gateway-host.js";
 import type { ClientConnection, Logger } from "./ports.js";
@@ -100,6 +101,8 @@ export class QueryRequests {
         }
         return { kind: "sessions", index, sessions };
       }
+      case "members":
+        return { kind: "members", index, members: this.host.members() };
       default:
         return assertNever(query);
     }
@@ -133,6 +136,24 @@ export class QueryRequests {
     this.host.transfer(to, (leader) => {
       this.endQuery(connection);
       connection.send({ kind: "transferred", id, leader });
+    });
+  }
+
+  onChangeMembers(connection: ClientConnection, message: Extract<ClientMessage, { kind: "changeMembers" }>): void {
+    const { id, add, promote, remove, isForced } = message;
+    const wrong = add.flatMap(({ peer, client }) => [peer, client]).find((address) => parseAddress(address) === null);
+    if (wrong !== undefined) {
+      const problem = `${JSON.stringify(wrong)} is not an address: "host:port" or "[ipv6]:port"`;
+      refuseQuery(connection, id, { code: "invalid_argument", argument: "add", problem });
+      return;
+    }
+    if (!this.admitsQuery(connection, id)) return;
+    const change = { add: add.map((member) => member.id), promote, remove, isForced };
+    this.logger.warn({ ...change, remote: connection.remote }, "asked to change the members");
+    this.host.changeMembers({ add, promote, remove }, isForced, (result) => {
+      this.endQuery(connection);
+      if ("code" in result) refuseQuery(connection, id, result);
+      else connection.send({ kind: "membersChanged", id, index: result.index });
     });
   }
 

@@ -2,8 +2,10 @@
 import { readFile } from "node:fs/promises";
 import { exitCodes } from "./exit-codes.js";
 import type { ExitName } from "./exit-codes.js";
-import type { Config } from "./config.js";
-import { createLogger } from "./logger.js";
+import type { Config, ConfigEnvironment } from "./config.js";
+import { askForCluster, prepareJoin } from "./joining.js";
+import { createLogger, logLevels } from "./logger.js";
+import type { LogLevel } from "./logger.js";
 import { NodeProcess } from "./node-process.js";
 import { createNodeWorld } from "./node-world.js";
 import type { Ending } from "./endings.js";
@@ -15,6 +17,8 @@ export interface RunNodeOptions {
   readonly dataDirectory: string;
   /** Forms a cluster whose log begins above the fences of one that was lost. Only for a directory that is not formed yet. */
   readonly bootstrap?: { readonly firstIndex: number };
+  /** The id of the running cluster that this node waits to be added to, unless it belongs to it already. */
+  readonly joins?: string;
   /**
    * The process is this node's own: SIGTERM and SIGINT stop it, a second one at once; an error that nobody caught ends it. False for a
    * caller that looks after all that itself.
@@ -27,17 +31,58 @@ export interface RunNodeOptions {
   readonly logger?: Logger;
 }
 
-/** Resolves with the exit code when the node has ended, its directory closed. Never rejects. */
-export async function runNode(options: RunNodeOptions): Promise<number> {
-  const { config, nodeId } = options;
+/** A node that has no configuration file: it asks the cluster that it is to join. */
+export interface RunJoiningNodeOptions extends Omit<RunNodeOptions, "config" | "bootstrap" | "joins"> {
+  /** Client addresses of nodes of the cluster. */
+  readonly endpoints: readonly string[];
+  /** Where the others and the clients will reach this node, "host:port". */
+  readonly peer: string;
+  readonly client: string;
+  readonly environment: ConfigEnvironment;
+}
+
+/** As runNode, once a node of the cluster has answered. */
+export async function runJoiningNode(options: RunJoiningNodeOptions): Promise<number> {
+  const { nodeId, environment, stop = new AbortController().signal } = options;
   const writeError = options.writeError ?? ((text) => process.stderr.write(text));
-  const logger = options.logger ?? createLogger({ node: nodeId, level: config.logLevel });
-  const say = (exit: ExitName, sentence: string, error?: unknown): number => {
+  const logger = options.logger ?? createLogger({ node: nodeId, level: levelIn(environment) });
+  const parts = { logger, stop, ask: askForCluster };
+  const joining = await prepareJoin(options, parts).catch((error: unknown): Ending => {
+    const problem = error instanceof Error ? error.message : String(error);
+    return {
+      exit: "storage",
+      sentence: `the data directory ${options.dataDirectory} can't be prepared: ${problem}`,
+      error,
+    };
+  });
+  if (joining === null) return exitCodes.ok.code;
+  if ("exit" in joining) return sayEnding(joining, logger, sayer(nodeId, logger, writeError));
+  const { config, clusterId } = joining;
+  return runNode({ ...options, config, joins: clusterId, logger });
+}
+
+function levelIn({ HOLDFAST_LOG: level }: ConfigEnvironment): LogLevel {
+  return logLevels.find((each) => each === level) ?? "info";
+}
+
+type Say = (exit: ExitName, sentence: string, error?: unknown) => number;
+
+/** Says to the log and to a person why a node ends. */
+function sayer(nodeId: string, logger: Logger, writeError: (text: string) => void): Say {
+  return (exit, sentence, error) => {
     const { code } = exitCodes[exit];
     logger.error({ reason: exit, code, ...(error === undefined ? {} : { err: error }) }, sentence);
     writeError(`holdfast: ${nodeId}: ${sentence}\n`);
     return code;
   };
+}
+
+/** Resolves with the exit code when the node has ended, its directory closed. Never rejects. */
+export async function runNode(options: RunNodeOptions): Promise<number> {
+  const { config, nodeId } = options;
+  const writeError = options.writeError ?? ((text) => process.stderr.write(text));
+  const logger = options.logger ?? createLogger({ node: nodeId, level: config.logLevel });
+  const say = sayer(nodeId, logger, writeError);
   const problem = argumentProblem(options);
   if (problem !== null) return say("usage", problem);
   const node = new NodeProcess({ ...options, version: await readVersion() }, logger, createNodeWorld(logger));
@@ -49,11 +94,7 @@ export async function runNode(options: RunNodeOptions): Promise<number> {
   return sayEnding(ending, logger, say);
 }
 
-function sayEnding(
-  ending: Ending,
-  logger: Logger,
-  say: (exit: ExitName, sentence: string, error?: unknown) => number,
-): number {
+function sayEnding(ending: Ending, logger: Logger, say: Say): number {
   if (ending.sentence !== null) return say(ending.exit, ending.sentence, ending.error);
   logger.info({ code: exitCodes[ending.exit].code }, "stopped");
   return exitCodes[ending.exit].code;
@@ -78,11 +119,7 @@ async function readVersion(): Promise<string> {
 }
 
 /** Returns how to take the handlers away again. */
-function handleSignals(
-  node: NodeProcess,
-  logger: Logger,
-  say: (exit: ExitName, sentence: string, error?: unknown) => number,
-): () => void {
+function handleSignals(node: NodeProcess, logger: Logger, say: Say): () => void {
   let isStopping = false;
   const onSignal = (signal: NodeJS.Signals): void => {
     if (isStopping) process.exit(exitCodes[signal === "SIGINT" ? "interrupted" : "terminated"].code);

@@ -40,6 +40,12 @@ export class SnapshotSource {
     return { bytes, done: bytes !== null && chunk === chunks - 1 };
   }
 
+  /** Null when it isn't known any more. */
+  chunksOf(index: number): number | null {
+    this.noteNewest();
+    return this.chunks.get(index as Index) ?? null;
+  }
+
   /** This node has completed a snapshot of its own. */
   noteTaken(index: Index): void {
     this.noteNewest();

@@ -42,6 +42,8 @@ describe("/v1/backup", () => {
     const parts = {
       health: () => ({ isLive: true, isReady, problem: isReady ? null : "nobody leads" }),
       status: () => null,
+      identity: () => null,
+      cluster: () => null,
       clock: () => ({ boot: 1, monotonicMs: 0 }),
       checkup: () => {
         throw new Error("not asked");

@@ -3,7 +3,7 @@ import { describe, test } from "node:test";
 import { NewerSnapshotError, VersionError } from "@holdfast/lock";
 import { StorageError } from "@holdfast/storage";
 import { UnknownCommandError, WireError } from "@holdfast/wire";
-import { endingFor, oldCopyReason } from "../src/endings.js";
+import { endingFor, oldCopyReason, removedReason } from "../src/endings.js";
 import { exitCodes } from "../src/exit-codes.js";
 import { FatalRefusals } from "../src/fatal-refusals.js";
 import type { FatalRefusal } from "../src/fatal-refusals.js";
@@ -34,6 +34,10 @@ describe("exit codes", () => {
       [
         new StorageError("quarantined", `the data directory d was put into quarantine: ${oldCopyReason}its term is 2`),
         "oldCopy",
+      ],
+      [
+        new StorageError("quarantined", `the data directory d was put into quarantine: ${removedReason}n3 was removed`),
+        "removed",
       ],
       [new StorageError("locked", "x"), "directoryInUse"],
       [new StorageError("other_node", "x"), "otherNode"],
@@ -84,7 +88,7 @@ describe("refusals by peers", () => {
     for (const [code, exit] of [
       ["wrong_instance", "wrongInstance"],
       ["old_copy", "oldCopy"],
-      ["unknown_node", "unknownNode"],
+      ["removed", "removed"],
       ["wrong_version", "wrongVersion"],
     ] as const) {
       const formed = judge("c");
@@ -95,8 +99,11 @@ describe("refusals by peers", () => {
       unformed.refusals.onRefused(refusal(code), false);
       assert.deepEqual(unformed.exits(), []);
     }
+    const stranger = judge(null);
+    stranger.refusals.onRefused(refusal("unknown_node"), true);
+    assert.deepEqual(stranger.exits(), ["unknownNode"]);
     const patient = judge("c");
-    for (const code of ["wrong_address", "incompatible", "unauthorized"] as const)
+    for (const code of ["unknown_node", "wrong_address", "incompatible", "unauthorized"] as const)
       patient.refusals.onRefused(refusal(code), true);
     patient.pass();
     assert.deepEqual(patient.exits(), []);

@@ -46,6 +46,8 @@ describe("plain HTTP on the client port", () => {
       createHttpHandler(options, {
         health: () => health,
         status: () => status,
+        identity: () => null,
+        cluster: () => null,
         clock: () => ({ boot: 7, monotonicMs: 1_234.5 }),
         checkup: () => checkup,
         metrics: async () => ({ contentType: "text/plain; version=0.0.4", text: await figures() }),
@@ -166,6 +168,8 @@ describe("plain HTTP on the client port", () => {
       {
         health: () => ({ isLive: true, isReady: true, problem: null }),
         status: () => null,
+        identity: () => null,
+        cluster: () => null,
         clock: () => ({ boot: null, monotonicMs: 0 }),
         checkup: () => checkup,
         metrics: () => Promise.reject(new Error()),

@@ -53,6 +53,8 @@ export async function start(changes: Partial<ClientListenerOptions> = {}, isOpen
   const handleRequest = createHttpHandler(http, {
     health: () => ({ isLive: true, isReady: true, problem: null }),
     status: () => null,
+    identity: () => null,
+    cluster: () => null,
     clock: () => ({ boot: 1, monotonicMs: 0 }),
     checkup: () => {
       throw new Error("not asked");

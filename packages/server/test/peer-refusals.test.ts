@@ -56,7 +56,7 @@ describe("a hello is refused", () => {
     const [p1 = 0, p2 = 0] = await freePorts(2);
     const withoutTwo = { ...configurationOf({ n1: instanceOf("n1"), n3: instanceOf("n3") }), removed: ["n3"] };
     await start({ id: "n1", port: p1, peers: { n2: p2 } }, { ...allFormed, configuration: withoutTwo });
-    const b = await start({ id: "n2", port: p2, peers: { n1: p1 } });
+    const b = await startUnformed({ id: "n2", port: p2, peers: { n1: p1 } });
     await until(() => b.refusals.length > 0, "told");
     assert.deepEqual(b.refusals[0]?.refusal, {
       from: "n1",
@@ -68,7 +68,7 @@ describe("a hello is refused", () => {
     await until(() => caller.frames.length === 2, "hello and refusal");
     assert.deepEqual(caller.frames[1], {
       kind: "refused",
-      code: "unknown_node",
+      code: "removed",
       problem: "n3 was removed from this cluster, and an id never comes back",
     });
   });

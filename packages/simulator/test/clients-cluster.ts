@@ -232,6 +232,9 @@ export class TestCluster {
       case "finalize":
         this.afterRound(() => link.say({ kind: "finalized", id: message.id, version: 1 }));
         return;
+      case "changeMembers":
+        link.refuse({ code: "overloaded" }, { id: message.id });
+        return;
       default:
         message satisfies never;
     }

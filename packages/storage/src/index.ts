@@ -8,7 +8,8 @@ export { assertEmpty, DirectoryNotEmptyError, makeRestoredDirectory } from "./re
 export type { RestoredDirectoryOptions } from "./restored-directory.js";
 export { openStoppedDirectory } from "./stopped-directory.js";
 export type { StoppedDirectory, StoppedDirectoryOptions } from "./stopped-directory.js";
-export { openDataDirectory } from "./data-directory.js";
+export { openDataDirectory, prepareDirectory } from "./data-directory.js";
+export { readFileIfThere, replaceFile } from "./files.js";
 export { readMachineBootId } from "./machine-boot-id.js";
 export { checkDirectory } from "./directory-check.js";
 export type { CheckedDatabase, DirectoryCheck, DirectoryCheckOptions, DirectoryRemains } from "./directory-check.js";

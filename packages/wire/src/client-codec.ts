@@ -2,13 +2,16 @@
  * What clients say (client-messages.ts) as frames: `[[kind, field, ...], ...]`. Fields that a later release adds at the
  * end are ignored.
  */
+import type { Member } from "@holdfast/raft";
 import type { ClientMessage, Query } from "./client-messages.js";
 import { assertNever } from "./assert.js";
+import { memberFields, memberFrom } from "./configuration-codec.js";
 import {
   badValue,
   byteString,
   count,
   fieldsOf,
+  flag,
   id,
   integer,
   key,
@@ -34,9 +37,15 @@ const kinds = {
   forceRelease: 6,
   transfer: 7,
   finalize: 8,
+  changeMembers: 9,
 } as const satisfies Record<ClientMessage["kind"], number>;
 
-const queryKinds = { inspect: 1, list: 2, sessions: 3, status: 4 } as const satisfies Record<Query["kind"], number>;
+const queryKinds = { inspect: 1, list: 2, sessions: 3, status: 4, members: 5 } as const satisfies Record<
+  Query["kind"],
+  number
+>;
+
+type ChangeMembers = Extract<ClientMessage, { readonly kind: "changeMembers" }>;
 
 const codec: FrameCodec<ClientMessage> = {
   bytesMax: limits.clientFrameBytesMax,
@@ -105,6 +114,8 @@ function messageFields(message: ClientMessage): unknown[] {
       return [kinds.transfer, count(message.id, "id"), nullable(message.to, "to", id)];
     case "finalize":
       return [kinds.finalize, count(message.id, "id")];
+    case "changeMembers":
+      return [kinds.changeMembers, ...changeFields(message)];
     default:
       return assertNever(message, "client message");
   }
@@ -149,9 +160,37 @@ function messageFrom(value: unknown): ClientMessage {
       return { kind: "transfer", id: count(fields[1], "id"), to: nullable(fields[2], "to", id) };
     case kinds.finalize:
       return { kind: "finalize", id: count(fields[1], "id") };
+    case kinds.changeMembers:
+      return changeFrom(fields);
     default:
       throw new WireError("unknown_message", null, "has a message of a kind that this release doesn't know");
   }
+}
+
+function changeFields(change: ChangeMembers): unknown[] {
+  return [
+    count(change.id, "id"),
+    mapList(listUpTo(change.add, limits.membersMax, "add"), "add", (member) => memberFields(member as Member)),
+    ids(change.promote, "promote"),
+    ids(change.remove, "remove"),
+    flag(change.isForced, "isForced"),
+  ];
+}
+
+function changeFrom(value: unknown): ChangeMembers {
+  const fields = fieldsOf(value, 6, "changeMembers");
+  return {
+    kind: "changeMembers",
+    id: count(fields[1], "id"),
+    add: mapList(listUpTo(fields[2], limits.membersMax, "add"), "add", memberFrom),
+    promote: ids(fields[3], "promote"),
+    remove: ids(fields[4], "remove"),
+    isForced: flag(fields[5], "isForced"),
+  };
+}
+
+function ids(value: unknown, field: string): string[] {
+  return mapList(listUpTo(value, limits.membersMax, field), field, id);
 }
 
 function payload(value: unknown): Uint8Array {
@@ -171,6 +210,8 @@ function queryFields(query: Query): unknown[] {
       return [queryKinds.sessions, queryLimit(query.limit)];
     case "status":
       return [queryKinds.status];
+    case "members":
+      return [queryKinds.members];
     default:
       return assertNever(query, "query");
   }
@@ -193,6 +234,8 @@ function queryFrom(value: unknown): Query {
       return { kind: "sessions", limit: queryLimit(fields[1]) };
     case queryKinds.status:
       return { kind: "status" };
+    case queryKinds.members:
+      return { kind: "members" };
     default:
       throw badValue("query", "is of a kind that this release doesn't know");
   }

@@ -14,7 +14,10 @@ import type {
   Token,
   VersionRange,
 } from "@holdfast/lock";
+import type { Member } from "@holdfast/raft";
 import type { Refusal } from "./refusals.js";
+
+export type { Member };
 
 export interface NodeAddress {
   readonly id: string;
@@ -57,13 +60,24 @@ export type ClientMessage =
   /** Hands leadership to `to`, or to the most up-to-date voter. */
   | { readonly kind: "transfer"; readonly id: number; readonly to: string | null }
   /** Raises the cluster version to the highest that a node runs; refused (incompatible) while others can't follow. */
-  | { readonly kind: "finalize"; readonly id: number };
+  | { readonly kind: "finalize"; readonly id: number }
+  /** One change of members (MembershipChange of raft). `isForced`: though the voters that are up would be no majority. */
+  | {
+      readonly kind: "changeMembers";
+      readonly id: number;
+      readonly add: readonly Member[];
+      readonly promote: readonly string[];
+      readonly remove: readonly string[];
+      readonly isForced: boolean;
+    };
 
 export type Query =
   | { readonly kind: "inspect"; readonly name: string }
   /** At most `limit` locks in name order, from the first after `after`. */
   | { readonly kind: "list"; readonly prefix: string; readonly after: string; readonly limit: number }
   | { readonly kind: "sessions"; readonly limit: number }
+  /** Who belongs to the cluster, as its leader sees them. */
+  | { readonly kind: "members" }
   /** Of the node asked, from its own memory; not linearizable, any role answers. */
   | { readonly kind: "status" };
 
@@ -88,10 +102,35 @@ export interface NodeStatus {
   readonly versions: VersionRange;
 }
 
+/** outgoing: a voter that a change removes which is not finished yet. */
+export type MemberRole = "voter" | "outgoing" | "learner";
+
+export interface MemberView extends Member {
+  readonly role: MemberRole;
+  /** It has answered the leader within an election timeout, or leads itself. */
+  readonly isUp: boolean;
+  /** How much of the leader's log, or of the snapshot before it, it holds: a whole number from 0 to 100. */
+  readonly percent: number;
+  /** A learner: it would be promoted now. */
+  readonly isCaughtUp: boolean;
+  /** The cluster versions that it can run; null while it isn't linked with the leader. */
+  readonly versions: VersionRange | null;
+}
+
+export interface MembersView {
+  readonly leader: string;
+  readonly members: readonly MemberView[];
+  /** Ids that never come back. */
+  readonly removed: readonly string[];
+  /** A change is not finished. */
+  readonly isChanging: boolean;
+}
+
 export type QueryResult =
   | { readonly kind: "lock"; readonly index: number; readonly lock: LockView | null }
   | { readonly kind: "locks"; readonly index: number; readonly locks: readonly LockView[]; readonly more: boolean }
   | { readonly kind: "sessions"; readonly index: number; readonly sessions: readonly SessionView[] }
+  | { readonly kind: "members"; readonly index: number; readonly members: MembersView }
   | { readonly kind: "status"; readonly status: NodeStatus };
 
 export type ServerMessage =
@@ -107,6 +146,8 @@ export type ServerMessage =
     }
   /** Leadership changed; or this node leads no more (null or another). */
   | { readonly kind: "leader"; readonly leader: NodeAddress | null }
+  /** The members have changed; told to those whose hello has the feature "nodes". */
+  | { readonly kind: "nodes"; readonly nodes: readonly NodeAddress[] }
   | { readonly kind: "sessionOpened"; readonly key: string; readonly session: SessionId; readonly ttlMs: number }
   | ({ readonly kind: "resumed" } & ResumeView)
   /** All keepalives up to `number` of this session have renewed it. */
@@ -136,6 +177,8 @@ export type ServerMessage =
   | { readonly kind: "transferred"; readonly id: number; readonly leader: NodeAddress | null }
   /** The answer to finalize: the cluster version now. */
   | { readonly kind: "finalized"; readonly id: number; readonly version: number }
+  /** The answer to changeMembers: the configuration that was asked for is committed at `index`. */
+  | { readonly kind: "membersChanged"; readonly id: number; readonly index: number }
   /**
    * Not from the log: nothing was proposed, or its fate is unknown (`unknown_outcome`). One of the three numbers says
    * what was refused; all null: the frame.
@@ -144,7 +187,7 @@ export type ServerMessage =
       readonly kind: "refused";
       readonly session: SessionId | null;
       readonly request: RequestNumber | null;
-      /** Of a query, forceRelease or transfer. */
+      /** Of a query, forceRelease, transfer, finalize or changeMembers. */
       readonly id: number | null;
       /** Of an openSession. */
       readonly key: string | null;

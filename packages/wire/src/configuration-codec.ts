@@ -31,7 +31,8 @@ function memberList(members: readonly Member[], field: string): unknown[] {
   return mapList(listUpTo(members, limits.membersMax, field), field, (member) => memberFields(member as Member));
 }
 
-function memberFields(member: Member): string[] {
+/** One of them, where it stands alone too. */
+export function memberFields(member: Member): string[] {
   return [
     id(member.id, "id"),
     id(member.instance, "instance"),
@@ -46,7 +47,7 @@ function membersFrom(value: unknown, field: string): Member[] {
   return members;
 }
 
-function memberFrom(value: unknown): Member {
+export function memberFrom(value: unknown): Member {
   const fields = exactFieldsOf(value, 4, "member");
   return {
     id: id(fields[0], "id"),

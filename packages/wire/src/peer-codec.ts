@@ -16,6 +16,7 @@ import {
   mapList,
   nullable,
   term,
+  text,
   wordsOf,
 } from "./fields.js";
 import type { Fields } from "./fields.js";
@@ -40,6 +41,7 @@ const refusalCodes = wordsOf<PeerRefusalCode>({
   incompatible: 6,
   unauthorized: 7,
   wrong_version: 8,
+  removed: 9,
 });
 
 const checksumBytes = 4;
@@ -131,6 +133,7 @@ function frameFields(frame: PeerFrame): unknown[] {
         nullable(frame.term, "term", term),
         frame.last === null ? null : encodePosition(frame.last, "last"),
         versionFields(frame.versions),
+        ...(frame.peer === undefined ? [] : [text(frame.peer, 1, limits.addressBytesMax, "peer")]),
       ];
     case "refused":
       return [kinds.refused, refusalCodes.numberFor(frame.code, "code"), anyText(frame.problem, "problem")];
@@ -140,6 +143,7 @@ function frameFields(frame: PeerFrame): unknown[] {
         id(frame.clusterId, "clusterId"),
         index(frame.firstIndex, "firstIndex"),
         configurationFields(frame.configuration),
+        ...(frame.firstConfiguration === undefined ? [] : [configurationFields(frame.firstConfiguration)]),
       ];
     case "goodbye":
       return [kinds.goodbye];
@@ -168,6 +172,7 @@ function frameFrom(value: unknown): PeerFrame {
         clusterId: id(fields[1], "clusterId"),
         firstIndex: index(fields[2], "firstIndex"),
         configuration: configurationFrom(fields[3]),
+        ...(fields.length > 4 ? { firstConfiguration: configurationFrom(fields[4]) } : {}),
       };
     case kinds.goodbye:
       return { kind: "goodbye" };
@@ -190,6 +195,7 @@ function helloFrom(fields: Fields): PeerHello {
     term: nullable(fields[8], "term", term),
     last: nullable<Position>(fields[9], "last", decodePosition),
     versions: fields.length > 10 ? versionsFrom(fields[10]) : firstVersions,
+    ...(fields.length > 11 ? { peer: text(fields[11], 1, limits.addressBytesMax, "peer") } : {}),
   };
 }
 

@@ -25,6 +25,11 @@ export interface PeerHello {
   readonly last: Position | null;
   /** The cluster versions that it can run; releases that don't say it run the first. */
   readonly versions: VersionRange;
+  /**
+   * Where it takes calls, "host:port": whoever has no member of that id in its log yet can call back. Releases before
+   * don't say it.
+   */
+  readonly peer?: string;
 }
 
 /** A closed union: why a link is refused. The refused node ends with that sentence if it is at fault. */
@@ -37,20 +42,24 @@ export type PeerRefusalCode =
   | "incompatible"
   /** It can't run the version that the cluster has reached. */
   | "wrong_version"
+  /** Its removal is committed: an id never comes back. */
+  | "removed"
   | "unauthorized";
 
 export type PeerFrame =
   | PeerHello
   | { readonly kind: "refused"; readonly code: PeerRefusalCode; readonly problem: string }
   /**
-   * The first configuration, from whoever made it or is formed already; `firstIndex` is the index of the log's first
-   * entry.
+   * What a node without a log begins with, from whoever made the first configuration or is formed already.
+   * `firstIndex` is the index of the log's first entry, `configuration` the one in force.
    */
   | {
       readonly kind: "formed";
       readonly clusterId: string;
       readonly firstIndex: number;
       readonly configuration: Configuration;
+      /** The one before the first entry, while the sender still knows it; without it `configuration` stands in. */
+      readonly firstConfiguration?: Configuration;
     }
   /** Said before an orderly close, so that the close is no sign of a death. */
   | { readonly kind: "goodbye" }

@@ -1,4 +1,5 @@
 /** The one table of error codes; the client's error classes and the CLI's exit codes are made from it. */
+import type { ChangeRefusalCode } from "@holdfast/raft";
 import type { NodeAddress } from "./client-messages.js";
 
 export type ErrorCode =
@@ -18,7 +19,8 @@ export type ErrorCode =
   | "unauthorized"
   | "connection_closed"
   | "incompatible"
-  | "resource_missing";
+  | "resource_missing"
+  | "change_refused";
 
 /** `retryable`: the same call may succeed later without a change by the caller. */
 export const errorCodes: Readonly<Record<ErrorCode, { readonly retryable: boolean }>> = {
@@ -39,7 +41,10 @@ export const errorCodes: Readonly<Record<ErrorCode, { readonly retryable: boolea
   connection_closed: { retryable: false },
   incompatible: { retryable: false },
   resource_missing: { retryable: false },
+  change_refused: { retryable: false },
 };
+
+export type ChangeRefusalReason = Exclude<ChangeRefusalCode, "not_leader">;
 
 /** What a node refuses with. Facts, not sentences: the client words them. */
 export type Refusal =
@@ -50,4 +55,6 @@ export type Refusal =
   | { readonly code: "session_gone"; readonly reason: string | null }
   | { readonly code: "invalid_argument"; readonly argument: string; readonly problem: string }
   | { readonly code: "incompatible"; readonly problem: string }
-  | { readonly code: "unauthorized" };
+  | { readonly code: "unauthorized" }
+  /** Of changeMembers. `members`: whom the reason speaks of; with would_lose_quorum all voters that are not up. */
+  | { readonly code: "change_refused"; readonly reason: ChangeRefusalReason; readonly members: readonly string[] };

@@ -5,7 +5,7 @@
 import type { ServerMessage } from "./client-messages.js";
 import type { Refusal } from "./refusals.js";
 import { assertNever } from "./assert.js";
-import { anyText, badValue, count, fieldsOf, id, key, listUpTo, mapList, nullable, positive } from "./fields.js";
+import { anyText, badValue, count, fieldsOf, id, key, list, listUpTo, mapList, nullable, positive } from "./fields.js";
 import type { Fields } from "./fields.js";
 import { decodeFrame, encodeFrame, encodeFrames } from "./frames.js";
 import type { FrameCodec } from "./frames.js";
@@ -22,7 +22,7 @@ import {
   resumeFrom,
 } from "./view-codec.js";
 import { WireError } from "./wire-error.js";
-import { lossReasons } from "./words.js";
+import { changeRefusals, lossReasons } from "./words.js";
 
 const kinds = {
   welcome: 1,
@@ -39,6 +39,8 @@ const kinds = {
   transferred: 12,
   refused: 13,
   finalized: 14,
+  nodes: 15,
+  membersChanged: 16,
 } as const satisfies Record<ServerMessage["kind"], number>;
 
 const refusalKinds = {
@@ -50,6 +52,7 @@ const refusalKinds = {
   invalid_argument: 6,
   incompatible: 7,
   unauthorized: 8,
+  change_refused: 9,
 } as const satisfies Record<Refusal["code"], number>;
 
 const codec: FrameCodec<ServerMessage> = {
@@ -116,6 +119,8 @@ function messageFields(message: ServerMessage): unknown[] {
       ];
     case "leader":
       return [kinds.leader, addressOrNull(message.leader)];
+    case "nodes":
+      return [kinds.nodes, message.nodes.map(addressFields)];
     case "sessionOpened":
       return [
         kinds.sessionOpened,
@@ -136,13 +141,30 @@ function messageFields(message: ServerMessage): unknown[] {
     case "answer":
       return [kinds.answer, count(message.id, "id"), resultFields(message.result)];
     case "forced":
-      return [kinds.forced, count(message.id, "id"), count(message.ended, "ended"), count(message.holders, "holders")];
     case "transferred":
-      return [kinds.transferred, count(message.id, "id"), addressOrNull(message.leader)];
     case "finalized":
-      return [kinds.finalized, count(message.id, "id"), positive(message.version, "version")];
+    case "membersChanged":
+      return [kinds[message.kind], count(message.id, "id"), ...orderFields(message)];
     default:
       return assertNever(message, "server message");
+  }
+}
+
+type DoneOrder = Extract<ServerMessage, { readonly kind: "forced" | "transferred" | "finalized" | "membersChanged" }>;
+
+/** What an order has led to. */
+function orderFields(message: DoneOrder): unknown[] {
+  switch (message.kind) {
+    case "forced":
+      return [count(message.ended, "ended"), count(message.holders, "holders")];
+    case "transferred":
+      return [addressOrNull(message.leader)];
+    case "finalized":
+      return [positive(message.version, "version")];
+    case "membersChanged":
+      return [positive(message.index, "index")];
+    default:
+      return assertNever(message, "answer to an order");
   }
 }
 
@@ -189,6 +211,8 @@ function messageFrom(value: unknown): ServerMessage {
       return { kind: "transferred", id: count(fields[1], "id"), leader: nullable(fields[2], "leader", addressFrom) };
     case kinds.finalized:
       return { kind: "finalized", id: count(fields[1], "id"), version: positive(fields[2], "version") };
+    case kinds.membersChanged:
+      return { kind: "membersChanged", id: count(fields[1], "id"), index: positive(fields[2], "index") };
     default:
       return connectionMessageFrom(fields);
   }
@@ -210,6 +234,8 @@ function connectionMessageFrom(fields: Fields): ServerMessage {
       };
     case kinds.leader:
       return { kind: "leader", leader: nullable(fields[1], "leader", addressFrom) };
+    case kinds.nodes:
+      return { kind: "nodes", nodes: addressesFrom(fields[1]) };
     case kinds.sessionOpened:
       fieldsOf(fields, 4, "sessionOpened");
       return {
@@ -255,6 +281,8 @@ function refusalFields(refusal: Refusal): unknown[] {
       return [kind, anyText(refusal.argument, "argument"), anyText(refusal.problem, "problem")];
     case "incompatible":
       return [kind, anyText(refusal.problem, "problem")];
+    case "change_refused":
+      return [kind, changeRefusals.numberFor(refusal.reason, "reason"), mapList(refusal.members, "members", anyText)];
     case "no_quorum":
     case "overloaded":
     case "unknown_outcome":
@@ -288,6 +316,12 @@ function refusalFrom(value: unknown): Refusal {
       return { code: "incompatible", problem: anyText(fields[1], "problem") };
     case refusalKinds.unauthorized:
       return { code: "unauthorized" };
+    case refusalKinds.change_refused:
+      return {
+        code: "change_refused",
+        reason: changeRefusals.wordFor(fields[1], "reason"),
+        members: mapList(list(fields[2], "members"), "members", anyText),
+      };
     default:
       throw badValue("refusal", "is of a kind that this release doesn't know");
   }

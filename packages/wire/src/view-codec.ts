@@ -4,10 +4,11 @@ import type { NodeAddress, NodeStatus, QueryResult } from "./client-messages.js"
 import { assertNever } from "./assert.js";
 import { anyText, badValue, count, fieldsOf, flag, list, mapList, nullable, positive } from "./fields.js";
 import { grantList, grantsFrom, holderFields, holdersFrom, outcomeFields, outcomeFrom } from "./outcome-codec.js";
+import { membersFields, membersFrom } from "./members-codec.js";
 import { firstVersions, versionFields, versionsFrom } from "./versions-codec.js";
 import { modes } from "./words.js";
 
-const resultKinds = { lock: 1, locks: 2, sessions: 3, status: 4 } as const satisfies Record<
+const resultKinds = { lock: 1, locks: 2, sessions: 3, status: 4, members: 5 } as const satisfies Record<
   QueryResult["kind"],
   number
 >;
@@ -37,6 +38,8 @@ export function resultFields(result: QueryResult): unknown[] {
       return [resultKinds.locks, count(result.index, "index"), result.locks.map(lockFields), flag(result.more, "more")];
     case "sessions":
       return [resultKinds.sessions, count(result.index, "index"), result.sessions.map(sessionFields)];
+    case "members":
+      return [resultKinds.members, count(result.index, "index"), membersFields(result.members)];
     case "status":
       return [resultKinds.status, statusFields(result.status)];
     default:
@@ -62,6 +65,8 @@ export function resultFrom(value: unknown): QueryResult {
         index: count(fields[1], "index"),
         sessions: mapList(list(fields[2], "sessions"), "sessions", sessionFrom),
       };
+    case resultKinds.members:
+      return { kind: "members", index: count(fields[1], "index"), members: membersFrom(fields[2]) };
     case resultKinds.status:
       return { kind: "status", status: statusFrom(fields[1]) };
     default:

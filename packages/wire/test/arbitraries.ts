@@ -14,10 +14,13 @@ import type {
   VersionRange,
   WaiterView,
 } from "@holdfast/lock";
+import type { Member } from "@holdfast/raft";
 import fc from "fast-check";
 import type { Arbitrary } from "fast-check";
 import type {
   ClientMessage,
+  MemberRole,
+  MemberView,
   NodeAddress,
   NodeStatus,
   Query,
@@ -127,7 +130,10 @@ const query: Arbitrary<Query> = fc.oneof(
   record({ kind: fc.constant("list" as const), prefix: text(0, 512), after: text(0, 512), limit }),
   record({ kind: fc.constant("sessions" as const), limit }),
   fc.constant({ kind: "status" as const }),
+  fc.constant({ kind: "members" as const }),
 );
+
+export const member: Arbitrary<Member> = record({ id, instance: id, peer: text(1, 200), client: text(1, 200) });
 
 export const clientMessage: Arbitrary<ClientMessage> = fc.oneof(
   record({
@@ -152,6 +158,14 @@ export const clientMessage: Arbitrary<ClientMessage> = fc.oneof(
   }),
   record({ kind: fc.constant("transfer" as const), id: count, to: nullable(id) }),
   record({ kind: fc.constant("finalize" as const), id: count }),
+  record({
+    kind: fc.constant("changeMembers" as const),
+    id: count,
+    add: fc.array(member, { maxLength: 3 }),
+    promote: fc.array(id, { maxLength: 3 }),
+    remove: fc.array(id, { maxLength: 3 }),
+    isForced: flag,
+  }),
 );
 
 const mode = fc.constantFrom<Mode>("exclusive", "shared", "slot");
@@ -236,11 +250,31 @@ const status: Arbitrary<NodeStatus> = record({
   clusterVersion: positive,
   versions,
 });
+const memberView: Arbitrary<MemberView> = fc
+  .tuple(
+    member,
+    record({
+      role: fc.constantFrom<MemberRole>("voter", "outgoing", "learner"),
+      isUp: flag,
+      percent: fc.nat(100),
+      isCaughtUp: flag,
+      versions: nullable(versions),
+    }),
+  )
+  .map(([node, view]) => ({ ...node, ...view }));
+const members = record({
+  leader: info,
+  members: fc.array(memberView, { maxLength: 3 }),
+  removed: fc.array(info, { maxLength: 3 }),
+  isChanging: flag,
+});
+
 const result: Arbitrary<QueryResult> = fc.oneof(
   record({ kind: fc.constant("lock" as const), index: count, lock: nullable(lock) }),
   record({ kind: fc.constant("locks" as const), index: count, locks: fc.array(lock, { maxLength: 3 }), more: flag }),
   record({ kind: fc.constant("sessions" as const), index: count, sessions: fc.array(session, { maxLength: 3 }) }),
   record({ kind: fc.constant("status" as const), status }),
+  record({ kind: fc.constant("members" as const), index: count, members }),
 );
 const resume: Arbitrary<ResumeView> = record({
   session: positive,
@@ -263,6 +297,11 @@ const refusal: Arbitrary<Refusal> = fc.oneof(
   record({ code: fc.constant("session_gone" as const), reason: nullable(info) }),
   record({ code: fc.constant("invalid_argument" as const), argument: info, problem: info }),
   record({ code: fc.constant("incompatible" as const), problem: info }),
+  record({
+    code: fc.constant("change_refused" as const),
+    reason: fc.constantFrom("not_ready" as const, "removed_id" as const, "would_lose_quorum" as const),
+    members: fc.array(info, { maxLength: 3 }),
+  }),
 );
 
 export const serverMessage: Arbitrary<ServerMessage> = fc.oneof(
@@ -287,6 +326,8 @@ export const serverMessage: Arbitrary<ServerMessage> = fc.oneof(
   record({ kind: fc.constant("forced" as const), id: count, ended: count, holders: count }),
   record({ kind: fc.constant("transferred" as const), id: count, leader }),
   record({ kind: fc.constant("finalized" as const), id: count, version: positive }),
+  record({ kind: fc.constant("nodes" as const), nodes: fc.array(address, { maxLength: 5 }) }),
+  record({ kind: fc.constant("membersChanged" as const), id: count, index: positive }),
   record({
     kind: fc.constant("refused" as const),
     session: nullable(positive),

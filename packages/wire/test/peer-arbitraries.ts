@@ -14,14 +14,25 @@ import type {
 import fc from "fast-check";
 import type { Arbitrary } from "fast-check";
 import type { PeerFrame, PeerRefusalCode } from "../src/index.js";
-import { chunkOfBytes, count, flag, id, info, nullable, record, text, uint32, versions } from "./arbitraries.js";
+import {
+  chunkOfBytes,
+  count,
+  flag,
+  id,
+  info,
+  member,
+  nullable,
+  record,
+  text,
+  uint32,
+  versions,
+} from "./arbitraries.js";
 
 const term = count as Arbitrary<Term>;
 const index = count as Arbitrary<Index>;
 const position: Arbitrary<Position> = record({ term, index });
 
 function membersOf(maxLength: number): Arbitrary<Member[]> {
-  const member: Arbitrary<Member> = record({ id, instance: id, peer: text(1, 200), client: text(1, 200) });
   return fc.uniqueArray(member, { maxLength, selector: (each) => each.id });
 }
 
@@ -80,20 +91,23 @@ export const raftMessage: Arbitrary<Message> = fc.oneof(
   record({ kind: fc.constant("timeoutNow" as const), term }),
 );
 
+const hello = record({
+  kind: fc.constant("hello" as const),
+  protocol: count,
+  cluster: id,
+  from: id,
+  to: id,
+  instance: id,
+  clusterId: nullable(id),
+  boot: count,
+  term: nullable(term),
+  last: nullable(position),
+  versions,
+});
+
 export const peerFrame: Arbitrary<PeerFrame> = fc.oneof(
-  record({
-    kind: fc.constant("hello" as const),
-    protocol: count,
-    cluster: id,
-    from: id,
-    to: id,
-    instance: id,
-    clusterId: nullable(id),
-    boot: count,
-    term: nullable(term),
-    last: nullable(position),
-    versions,
-  }),
+  hello,
+  fc.tuple(hello, text(1, 200)).map(([greeting, peer]) => ({ ...greeting, peer })),
   record({
     kind: fc.constant("refused" as const),
     code: fc.constantFrom<PeerRefusalCode>(
@@ -105,10 +119,18 @@ export const peerFrame: Arbitrary<PeerFrame> = fc.oneof(
       "incompatible",
       "unauthorized",
       "wrong_version",
+      "removed",
     ),
     problem: info,
   }),
   record({ kind: fc.constant("formed" as const), clusterId: id, firstIndex: count, configuration }),
+  record({
+    kind: fc.constant("formed" as const),
+    clusterId: id,
+    firstIndex: count,
+    configuration,
+    firstConfiguration: configuration,
+  }),
   fc.constant({ kind: "goodbye" as const }),
   fc.array(raftMessage, { maxLength: 6 }).map((messages) => ({ kind: "raft" as const, messages })),
 );

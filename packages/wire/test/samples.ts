@@ -6,6 +6,9 @@ import type { Configuration, Entry, Index, LogBase, Message, Position, Term } fr
 import type { ClientMessage, PeerFrame, Query, QueryResult, Refusal, ServerMessage } from "../src/index.js";
 
 const key = "00112233445566778899aabbccddeeff";
+const n1 = { id: "n1", instance: "i-aa", peer: "10.0.0.1:7201", client: "10.0.0.1:7101" };
+const n2 = { id: "n2", instance: "i-bb", peer: "10.0.0.2:7201", client: "10.0.0.2:7101" };
+const n3 = { id: "n3", instance: "i-cc", peer: "10.0.0.3:7201", client: "10.0.0.3:7101" };
 const request = { session: 70_000, request: 300, settled: 299, seen: [301, 305] };
 /** Above 2^32: travels as a double. */
 const large = 2 ** 40 + 1;
@@ -57,6 +60,7 @@ export const queries: Record<Query["kind"], Query> = {
   list: { kind: "list", prefix: "doc:", after: "", limit: 100 },
   sessions: { kind: "sessions", limit: 10 },
   status: { kind: "status" },
+  members: { kind: "members" },
 };
 
 const queryMessages = Object.values(queries).map((query, at): ClientMessage => ({ kind: "query", id: at, query }));
@@ -83,6 +87,10 @@ export const clientMessages: Record<ClientMessage["kind"], readonly ClientMessag
     { kind: "transfer", id: 5, to: null },
   ],
   finalize: [{ kind: "finalize", id: 6 }],
+  changeMembers: [
+    { kind: "changeMembers", id: 7, add: [n3], promote: [], remove: [], isForced: false },
+    { kind: "changeMembers", id: 8, add: [], promote: ["n3"], remove: ["n1", "n2"], isForced: true },
+  ],
 };
 
 const holder = { session: 70_000, request: 3, token: large, slot: null, mode: "exclusive", info: "host-a" } as const;
@@ -144,6 +152,10 @@ export const refusals: Record<Refusal["code"], readonly Refusal[]> = {
   invalid_argument: [{ code: "invalid_argument", argument: "names[2]", problem: "is empty" }],
   incompatible: [{ code: "incompatible", problem: "protocol 2 is not known" }],
   unauthorized: [{ code: "unauthorized" }],
+  change_refused: [
+    { code: "change_refused", reason: "would_lose_quorum", members: ["n2", "n3"] },
+    { code: "change_refused", reason: "not_ready", members: [] },
+  ],
 };
 
 const lock: LockView = {
@@ -203,12 +215,29 @@ export const results: Record<QueryResult["kind"], readonly QueryResult[]> = {
       },
     },
   ],
+  members: [
+    {
+      kind: "members",
+      index: large,
+      members: {
+        leader: "n1",
+        members: [
+          { ...n1, role: "voter", isUp: true, percent: 100, isCaughtUp: true, versions: { min: 1, max: 2 } },
+          { ...n2, role: "outgoing", isUp: false, percent: 0, isCaughtUp: false, versions: null },
+          { ...n3, role: "learner", isUp: true, percent: 62, isCaughtUp: false, versions: { min: 1, max: 1 } },
+        ],
+        removed: ["n0"],
+        isChanging: true,
+      },
+    },
+  ],
 };
 
 const outcomeMessages = Object.values(outcomes)
   .flat()
   .map((outcome): ServerMessage => ({ kind: "outcome", session: 70_000, request: 3, index: large, outcome }));
-const refusedMessages = Object.values(refusals)
+const { change_refused: changeRefusals, ...otherRefusals } = refusals;
+const refusedMessages = Object.values(otherRefusals)
   .flat()
   .map((refusal): ServerMessage => ({ kind: "refused", session: 70_000, request: 3, id: null, key: null, refusal }));
 
@@ -250,10 +279,15 @@ export const serverMessages: Record<ServerMessage["kind"], readonly ServerMessag
     { kind: "transferred", id: 4, leader: null },
   ],
   finalized: [{ kind: "finalized", id: 6, version: 2 }],
+  nodes: [{ kind: "nodes", nodes: [leader, { id: "n4", client: "[::1]:7104" }] }],
+  membersChanged: [{ kind: "membersChanged", id: 7, index: large }],
   refused: [
     ...refusedMessages,
     { kind: "refused", session: null, request: null, id: 7, key: null, refusal: { code: "overloaded" } },
     { kind: "refused", session: null, request: null, id: null, key, refusal: { code: "overloaded" } },
+    ...changeRefusals.map(
+      (refusal): ServerMessage => ({ kind: "refused", session: null, request: null, id: 8, key: null, refusal }),
+    ),
   ],
 };
 
@@ -268,10 +302,6 @@ export function indexOf(value: number): Index {
 export function positionOf(term: number, index: number): Position {
   return { term: termOf(term), index: indexOf(index) };
 }
-
-const n1 = { id: "n1", instance: "i-aa", peer: "10.0.0.1:7201", client: "10.0.0.1:7101" };
-const n2 = { id: "n2", instance: "i-bb", peer: "10.0.0.2:7201", client: "10.0.0.2:7101" };
-const n3 = { id: "n3", instance: "i-cc", peer: "10.0.0.3:7201", client: "10.0.0.3:7101" };
 
 export const configuration: Configuration = { voters: [n1, n2], outgoing: [n1], learners: [n3], removed: ["n0"] };
 export const base: LogBase = { position: positionOf(2, large), chain: 0xfedcba98, configuration };
@@ -339,6 +369,20 @@ export const peerFrames: Record<PeerFrame["kind"], readonly PeerFrame[]> = {
       last: null,
       versions: { min: 1, max: 1 },
     },
+    {
+      kind: "hello",
+      protocol: 1,
+      cluster: "local-three",
+      from: "n4",
+      to: "n2",
+      instance: "i-dd",
+      clusterId: "c-1",
+      boot: 1,
+      term: termOf(0),
+      last: positionOf(0, 0),
+      versions: { min: 1, max: 2 },
+      peer: "10.0.0.4:7201",
+    },
   ],
   refused: [
     { kind: "refused", code: "wrong_cluster", problem: "a" },
@@ -349,8 +393,18 @@ export const peerFrames: Record<PeerFrame["kind"], readonly PeerFrame[]> = {
     { kind: "refused", code: "incompatible", problem: "f" },
     { kind: "refused", code: "unauthorized", problem: "" },
     { kind: "refused", code: "wrong_version", problem: "g" },
+    { kind: "refused", code: "removed", problem: "h" },
   ],
-  formed: [{ kind: "formed", clusterId: "c-1", firstIndex: 1, configuration }],
+  formed: [
+    { kind: "formed", clusterId: "c-1", firstIndex: 1, configuration },
+    {
+      kind: "formed",
+      clusterId: "c-1",
+      firstIndex: 9,
+      configuration,
+      firstConfiguration: { voters: [n1], outgoing: [], learners: [], removed: [] },
+    },
+  ],
   goodbye: [{ kind: "goodbye" }],
   raft: Object.values(raftMessages).map((message) => ({ kind: "raft", messages: [message] })),
 };

@@ -28,6 +28,8 @@ export class FakeCluster {
   /** Session, and when the cluster ended it. */
   readonly expired: { readonly session: SessionId; readonly atMs: number }[] = [];
   clusterId = "c1";
+  /** Ids that the nodes name as members; null: all nodes. */
+  memberIds: readonly string[] | null = null;
   /** Decides about a message before the node does: true to drop it. */
   dropRequest: (message: ClientMessage, node: FakeNode) => boolean = () => false;
   /** The same for what a node says. */
@@ -36,6 +38,8 @@ export class FakeCluster {
   editAnswer: (message: ServerMessage) => ServerMessage = (message) => message;
   /** Refuses what it returns a refusal for. */
   refuseCommand: (command: Command, node: FakeNode) => Refusal | null = () => null;
+  /** Refuses a change of members. */
+  refuseChange: () => Refusal | null = () => null;
   /** Without it nothing is committed, and no keepalive, resume or query answered. */
   hasQuorum = true;
   /** Acknowledges keepalives of a session that is being resumed before it says what it holds. */
@@ -58,6 +62,18 @@ export class FakeCluster {
     this.clock = clock;
     this.nodes = endpoints.map((endpoint, at) => new FakeNode(`n${at + 1}`, endpoint, this));
     this.elect("n1");
+  }
+
+  get members(): NodeAddress[] {
+    const named = this.nodes.filter(({ id }) => this.memberIds?.includes(id) ?? true);
+    return named.map(({ id, endpoint }) => ({ id, client: endpoint }));
+  }
+
+  /** The members are these now: all nodes tell it to whoever is connected. */
+  changeMembers(ids: readonly string[]): void {
+    this.memberIds = ids;
+    for (const node of this.nodes)
+      for (const socket of node.greeted) this.say(node, socket, { kind: "nodes", nodes: this.members });
   }
 
   get endpoints(): readonly string[] {
@@ -174,6 +190,7 @@ export class FakeCluster {
       case "forceRelease":
       case "transfer":
       case "finalize":
+      case "changeMembers":
         return answerQuestion(this, node, socket, message);
     }
   }
@@ -185,8 +202,7 @@ export class FakeCluster {
       return;
     }
     node.greeted.add(socket);
-    const nodes = this.nodes.map(({ id, endpoint }) => ({ id, client: endpoint }));
-    const { clusterId } = this;
+    const { clusterId, members: nodes } = this;
     this.say(node, socket, {
       kind: "welcome",
       protocol: limits.protocolVersion,

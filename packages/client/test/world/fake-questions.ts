@@ -4,7 +4,7 @@ import type { FakeCluster } from "./fake-cluster.js";
 import type { FakeNode } from "./fake-node.js";
 import type { ServerSocket } from "./virtual-network.js";
 
-type Question = Extract<ClientMessage, { kind: "query" | "forceRelease" | "transfer" | "finalize" }>;
+type Question = Extract<ClientMessage, { kind: "query" | "forceRelease" | "transfer" | "finalize" | "changeMembers" }>;
 
 export function answerQuestion(cluster: FakeCluster, node: FakeNode, socket: ServerSocket, message: Question): void {
   const { id } = message;
@@ -40,6 +40,12 @@ function decide(cluster: FakeCluster, node: FakeNode, socket: ServerSocket, mess
     cluster.say(node, socket, { kind: "finalized", id, version: cluster.machine.clusterVersion });
     return;
   }
+  if (message.kind === "changeMembers") {
+    const refusal = cluster.refuseChange();
+    if (refusal !== null) cluster.refuse(node, socket, { id }, refusal);
+    else cluster.say(node, socket, { kind: "membersChanged", id, index: cluster.lastIndex });
+    return;
+  }
   const { lastIndex: index, machine } = cluster;
   const { query } = message;
   if (query.kind === "inspect") {
@@ -54,6 +60,9 @@ function decide(cluster: FakeCluster, node: FakeNode, socket: ServerSocket, mess
   } else if (query.kind === "sessions") {
     const sessions = [...machine.sessions()].slice(0, query.limit);
     cluster.say(node, socket, { kind: "answer", id, result: { kind: "sessions", index, sessions } });
+  } else if (query.kind === "members") {
+    const members = { leader: node.id, members: [], removed: ["n0"], isChanging: false };
+    cluster.say(node, socket, { kind: "answer", id, result: { kind: "members", index, members } });
   }
 }
 

@@ -1,7 +1,7 @@
 /** Real node hosts over a virtual clock, network and disk. One process each, which can be paused, cut off, killed and started again. */
 import { LockMachine, SnapshotLoader, versionRange } from "@holdfast/lock";
 import type { Effect, SnapshotPiece, VersionRange } from "@holdfast/lock";
-import type { Configuration, Index, LogBase, Message, NodeId, Term } from "@holdfast/raft";
+import type { Configuration, Index, LogBase, Member, Message, NodeId, Term } from "@holdfast/raft";
 import type { ClientMessage, PeerHello, ServerMessage } from "@holdfast/wire";
 import {
   decodeClientFrame,
@@ -81,7 +81,7 @@ export class VirtualNode {
 
 export class VirtualCluster {
   readonly clock: VirtualClock = new VirtualClock();
-  readonly nodes: VirtualNode[];
+  readonly nodes: VirtualNode[] = [];
   /** Directed links that drop everything: "n1>n2". */
   readonly cuts: Set<string> = new Set();
   readonly errors: string[] = [];
@@ -93,16 +93,26 @@ export class VirtualCluster {
   constructor(options: ClusterOptions = {}) {
     this.options = options;
     const ids = Array.from({ length: options.nodes ?? 3 }, (_, at) => `n${at + 1}`);
-    const voters = ids.map((id) => ({ id, instance: `instance-${id}`, peer: `${id}:7201`, client: `${id}:7101` }));
+    const voters = ids.map(memberOf);
     this.configuration = { voters, outgoing: [], learners: [], removed: [] };
-    const base: LogBase = {
-      position: { term: 0 as Term, index: 0 as Index },
-      chain: 0,
-      configuration: this.configuration,
-    };
-    const versions = options.versions ?? versionRange;
-    this.nodes = ids.map((id) => new VirtualNode(id, new MemoryDisk(base), new ProcessClock(this.clock), versions));
+    for (const id of ids) this.place(id);
     for (const node of this.nodes) this.start(node);
+  }
+
+  /** Another node, with what a member hands to one that was added: the log's beginning. It runs at once. */
+  join(id: NodeId): VirtualNode {
+    const node = this.place(id);
+    this.start(node);
+    return node;
+  }
+
+  private place(id: NodeId): VirtualNode {
+    const { configuration, clock, options } = this;
+    const base: LogBase = { position: { term: 0 as Term, index: 0 as Index }, chain: 0, configuration };
+    const versions = options.versions ?? versionRange;
+    const node = new VirtualNode(id, new MemoryDisk(base), new ProcessClock(clock), versions);
+    this.nodes.push(node);
+    return node;
   }
 
   node(id: NodeId): VirtualNode {
@@ -128,6 +138,7 @@ export class VirtualCluster {
       links: {
         send: (to, messages) => this.deliver(node, host, to, messages),
         close: async () => {},
+        noteConfiguration() {},
         notePromise: (peer, promise) => node.memory.notePromise(peer, promise),
         met: () => this.metBy(node),
       },
@@ -213,11 +224,11 @@ export class VirtualCluster {
     if (hashes.size !== 1) throw new Error(`states differ at index ${[...applied()].join()}: ${[...hashes].join(" ")}`);
   }
 
-  client(node: VirtualNode, seenIndex = 0): VirtualClient {
+  client(node: VirtualNode, seenIndex = 0, features: readonly string[] = []): VirtualClient {
     this.clientIds += 1;
     const client = new VirtualClient(this.clientIds, node, this.clock);
     node.host?.gateway.onOpened(client);
-    client.sendAll({ kind: "hello", protocol: 1, features: [], clusterId: null, seenIndex, info: "" });
+    client.sendAll({ kind: "hello", protocol: 1, features, clusterId: null, seenIndex, info: "" });
     return client;
   }
 
@@ -274,7 +285,8 @@ export class VirtualCluster {
       const bytes = encodePeerFrame({ kind: "raft", messages: own });
       this.clock.at(atMs, () => {
         if (this.cuts.has(`${from.id}>${to}`)) return;
-        const node = this.node(to);
+        const node = this.nodes.find((each) => each.id === to);
+        if (node === undefined) return;
         const frame = decodePeerFrame(bytes);
         if (frame.kind !== "raft") throw new Error("not a raft frame");
         const { host } = node;
@@ -317,6 +329,10 @@ export class VirtualCluster {
       writeBytesMax: 1 << 20,
     };
   }
+}
+
+export function memberOf(id: NodeId): Member {
+  return { id, instance: `instance-${id}`, peer: `${id}:7201`, client: `${id}:7101` };
 }
 
 function processOf(node: VirtualNode): string {
@@ -364,6 +380,12 @@ export class VirtualClient implements ClientConnection {
         if (this.node.host === host) host?.gateway.onMessages(this, decoded);
       });
     });
+  }
+
+  /** The first message that `test` accepts, when it comes. */
+  async expectAny(test: (message: ServerMessage) => boolean, limitMs = 20_000): Promise<ServerMessage> {
+    await this.clock.until("a client hears it", () => this.received.some(test), limitMs);
+    return this.received.find(test) as ServerMessage;
   }
 
   /** The first message of that kind that `test` accepts, when it comes. */
