@@ -4,6 +4,8 @@ export type ExitName =
   | "ok"
   | "error"
   | "usage"
+  | "warnings"
+  | "problems"
   | "portInUse"
   | "internal"
   | "directoryInUse"
@@ -40,6 +42,12 @@ export const exitCodes: Readonly<Record<ExitName, ExitCode>> = {
     name: "usage",
     sentence: "A wrong argument, or a configuration file with problems; all of them are listed.",
   },
+  warnings: {
+    code: 3,
+    name: "warnings",
+    sentence: "A doctor found nothing wrong yet, and something that should be looked at.",
+  },
+  problems: { code: 4, name: "problems", sentence: "A doctor found something wrong; what mends it is said with it." },
   portInUse: {
     code: 69,
     name: "portInUse",

@@ -6,6 +6,8 @@ export type { Checkup, CheckupAnswer, ClockReading, DiskSpace, FollowerCheckup, 
 export { runJoiningNode, runNode } from "./run-node.js";
 export type { RunJoiningNodeOptions, RunNodeOptions } from "./run-node.js";
 export type { NodeIdentity } from "./joining.js";
+export { reportDirectory } from "./directory-report.js";
+export type { DatabaseReport, DirectoryProblem, DirectoryReport, MachineReport } from "./directory-report.js";
 export { ConfigError, loadConfig, parseConfig } from "./config.js";
 export type { Config, ConfigEnvironment, ConfigProblem, ConfiguredNode, ServerLimits, Timing } from "./config.js";
 export { parseAddress } from "./address.js";
