@@ -6,6 +6,8 @@ export const exitCodes = {
   ok: 0,
   error: 1,
   usage: 2,
+  warnings: 3,
+  problems: 4,
   portInUse: 69,
   internal: 70,
   directoryInUse: 73,

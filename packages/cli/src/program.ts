@@ -4,6 +4,7 @@ import { Command } from "commander";
 import { addBackupCommand } from "./commands/backup.js";
 import { addBenchCommand } from "./commands/bench.js";
 import { addDevCommand } from "./commands/dev.js";
+import { addDoctorCommand } from "./commands/doctor.js";
 import { addLockCommand } from "./commands/lock.js";
 import { addNodeCommand } from "./commands/node.js";
 import { addQueryCommands } from "./commands/queries.js";
@@ -50,6 +51,7 @@ function createProgram(context: Context): Command {
   addNodeCommand(program, context);
   addLockCommand(program, context);
   addStatusCommand(program, context);
+  addDoctorCommand(program, context);
   addQueryCommands(program, context);
   addReleaseCommand(program, context);
   addTransferCommand(program, context);

@@ -24,7 +24,7 @@ test("the exit codes are those of the server's table", () => {
 test("help goes to stdout with 0; no command at all prints it to stderr with 2", async () => {
   const help = await run(["--help"]);
   assert.deepEqual([help.code, help.err], [0, ""]);
-  for (const name of ["dev", "node", "lock", "status", "ls", "show", "release", "transfer", "bench"]) {
+  for (const name of ["dev", "node", "lock", "status", "doctor", "ls", "show", "release", "transfer", "bench"]) {
     assert.match(help.out, new RegExp(`^ {2}${name} `, "m"));
     const own = await run([name, "--help"]);
     assert.equal(own.code, 0);

@@ -60,7 +60,7 @@ export async function configParser(io: Io): Promise<(text: string, file: string)
 }
 
 /** Every problem at once, exit code 2. */
-async function readConfig(file: string, io: Io): Promise<Config> {
+export async function readConfig(file: string, io: Io): Promise<Config> {
   const { ConfigError, loadConfig } = await import("@holdfast/server");
   try {
     return await loadConfig(file, io.environment);

@@ -1,0 +1,76 @@
+/** `holdfast doctor`: what is wrong with a running cluster, or with a stopped node's directory, and what mends it. */
+import type { Command } from "commander";
+import { CommandFailure } from "../command-failure.js";
+import { endpointsFor, withCluster } from "../context.js";
+import type { ClusterOptions, Context } from "../context.js";
+import { askNodes } from "../doctor/ask-nodes.js";
+import { findingsText, sorted, verdictOf } from "../doctor/finding.js";
+import type { Finding, Severity } from "../doctor/finding.js";
+import { judgeCluster } from "../doctor/judge-cluster.js";
+import { judgeDirectory } from "../doctor/judge-directory.js";
+import { integerOption } from "../durations.js";
+import type { ExitName } from "../exit-codes.js";
+import { exitCodes } from "../exit-codes.js";
+import type { Io } from "../io.js";
+import { json } from "../output.js";
+import { withBackupFailures } from "./backup-failures.js";
+import { readConfig } from "./node.js";
+
+interface DoctorOptions extends ClusterOptions {
+  readonly seconds?: number;
+  readonly config?: string;
+  readonly data?: string;
+}
+
+/** One node that hangs must not hold up the word on the others for longer. */
+const nodeTimeoutMs = 3_000;
+const usualSeconds = 3;
+const exitFor: Readonly<Record<Severity, ExitName>> = { ok: "ok", warning: "warnings", problem: "problems" };
+
+export function addDoctorCommand(program: Command, context: Context): void {
+  withCluster(program.command("doctor"))
+    .description("what is wrong with a cluster or a stopped node's directory, and what mends it; exit codes 3 and 4")
+    .option(
+      "--seconds <number>",
+      `how long to watch the clocks (default: ${usualSeconds}); longer sees smaller differences`,
+      integerOption(1, 600),
+    )
+    .option("--config <file>", "compare with this configuration; without --endpoints, ask its nodes")
+    .option("--data <folder>", "check this directory of a stopped node instead; nothing in it is changed")
+    .action(async (options: DoctorOptions) => {
+      const findings = options.data === undefined ? await examine(options, context.io) : await dissect(options);
+      const verdict = verdictOf(findings);
+      context.io.out(options.json === true ? json({ verdict, findings: sorted(findings) }) : findingsText(findings));
+      context.setExitCode(exitCodes[exitFor[verdict]]);
+    });
+}
+
+async function examine(options: DoctorOptions, io: Io): Promise<readonly Finding[]> {
+  const file =
+    options.config === undefined ? null : { name: options.config, content: await readConfig(options.config, io) };
+  const configured = file?.content.nodes.map(({ client }) => client) ?? null;
+  const endpoints =
+    configured !== null && options.endpoints === undefined ? configured : endpointsIn(endpointsFor(options, io));
+  const nodes = await askNodes(endpoints, {
+    timeoutMs: Math.min(options.timeout, nodeTimeoutMs),
+    measureMs: 1_000 * (options.seconds ?? usualSeconds),
+  });
+  return judgeCluster({ nodes, file });
+}
+
+function endpointsIn(list: string): readonly string[] {
+  const endpoints = list.split(",").map((endpoint) => endpoint.trim());
+  if (endpoints.every((endpoint) => /^[^/?#@]+:\d{1,5}$/.test(endpoint) && URL.canParse(`http://${endpoint}`)))
+    return endpoints;
+  throw new CommandFailure("usage", "invalid_argument", `"${list}" is no list of nodes; write host:port,host:port,...`);
+}
+
+async function dissect({ data = "", endpoints, config, seconds }: DoctorOptions): Promise<readonly Finding[]> {
+  if (endpoints !== undefined || config !== undefined || seconds !== undefined) {
+    const problem =
+      "--data checks a stopped node's directory: --endpoints, --config and --seconds are for a running cluster";
+    throw new CommandFailure("usage", "usage", problem);
+  }
+  const { reportDirectory } = await import("@holdfast/server");
+  return judgeDirectory(await withBackupFailures("", () => reportDirectory(data)));
+}

@@ -1,0 +1,234 @@
+/** From what all nodes say to what is wrong between them. Pure. */
+import type { Examined, ClusterFacts, KnownMember, NodeFacts } from "./cluster-facts.js";
+import { examinedIn, leaderIn, listed, membersIn } from "./cluster-facts.js";
+import { findingsOr, manual, problem, warning } from "./finding.js";
+import type { Finding } from "./finding.js";
+import { judgeConfiguration } from "./judge-configuration.js";
+import { judgeNodes } from "./judge-nodes.js";
+
+const refusedPage = `${manual}#a-node-that-refuses-to-start`;
+const networkPage = `${manual}#ports-and-firewalls`;
+
+export function judgeCluster(facts: ClusterFacts): readonly Finding[] {
+  const examined = examinedIn(facts);
+  const silent = judgeReach(facts.nodes, examined);
+  if (examined.length === 0) return silent;
+  return [
+    ...silent,
+    ...judgeClusterIds(examined),
+    ...judgeConfiguration(facts, examined),
+    ...judgeLeader(examined),
+    ...judgeLinks(examined),
+    ...judgeLag(examined),
+    ...judgeNodes(examined),
+  ];
+}
+
+/** For a disk that is lost; what a member is called and where it is, is the operator's choice. */
+export function replaceCommand(id: string): string {
+  return `holdfast member replace ${id} NEW --peer HOST:PORT --client HOST:PORT`;
+}
+
+function judgeReach(nodes: readonly NodeFacts[], examined: readonly Examined[]): readonly Finding[] {
+  const members = membersIn(examined);
+  const faults = nodes.flatMap((node) => (node.error === null ? [] : reachFault(node, node.error, members, examined)));
+  const unready = examined.flatMap(({ id, after }) => {
+    if (after.host !== null || after.health.problem === null) return [];
+    const missing = after.links.filter(({ isLinked }) => !isLinked).map((link) => link.id);
+    return problem("reachable", {
+      node: id,
+      seen: `is up, and not part of a cluster yet: ${after.health.problem}`,
+      why: missing.length === 0 ? "It serves nobody." : `It serves nobody; it has no links with ${listed(missing)}.`,
+      mend: `start the others, or see why the links are missing: ${networkPage}`,
+    });
+  });
+  const ids = examined.map(({ id }) => id);
+  return findingsOr("reachable", [...faults, ...unready], `all nodes answer: ${listed(ids)}`);
+}
+
+function reachFault(
+  { endpoint, before }: NodeFacts,
+  error: NonNullable<NodeFacts["error"]>,
+  members: readonly KnownMember[],
+  examined: readonly Examined[],
+): Finding {
+  const id = before?.id ?? members.find(({ client }) => client === endpoint)?.id ?? null;
+  const seen = `${endpoint} ${before === null ? "doesn't answer" : "has ceased to answer"}: ${error.message}`;
+  if (error.kind === "foreign") {
+    return problem("reachable", {
+      node: id,
+      seen: `${endpoint} answers, and can't be examined: ${error.message}`,
+      why: "Another program listens there, or a release that is too old to be asked.",
+      mend: "correct --endpoints, or see holdfast status",
+    });
+  }
+  if (id === null && examined.length > 0) {
+    return warning("reachable", {
+      node: null,
+      seen,
+      why: "No node of the cluster has this address; clients that are given it try it in vain.",
+      mend: "take it out of --endpoints, HOLDFAST_ENDPOINTS and the clients' settings, or start the node",
+    });
+  }
+  const hearing = examined.filter(({ before: earlier, after }) =>
+    [...earlier.links, ...after.links].some((link) => link.id === id && link.isLinked),
+  );
+  if (id !== null && hearing.length > 0) {
+    return problem("reachable", {
+      node: id,
+      seen: `${seen}; linked with ${listed(hearing.map((node) => node.id))}`,
+      why: "Its process stands still, or it runs and its client port can't be reached from here.",
+      mend: `look at its process and its log; then at the way from here to ${endpoint}: ${networkPage}`,
+    });
+  }
+  return problem("reachable", {
+    node: id,
+    seen,
+    why: "While it is down the cluster bears fewer failures, or has no majority left.",
+    mend: `start it; if it refuses: ${refusedPage}; if its disk is lost: ${replaceCommand(id ?? "ID")}`,
+  });
+}
+
+function judgeClusterIds(examined: readonly Examined[]): readonly Finding[] {
+  const idOf = ({ after }: Examined): string => after.status?.clusterId ?? "";
+  const formed = examined.filter((node) => idOf(node) !== "");
+  const counts = new Map<string, number>();
+  for (const node of formed) counts.set(idOf(node), (counts.get(idOf(node)) ?? 0) + 1);
+  const [most] = [...counts].sort((a, b) => b[1] - a[1])[0] ?? [""];
+  const faults = formed
+    .filter((node) => idOf(node) !== most)
+    .map((node) =>
+      problem("cluster id", {
+        node: node.id,
+        seen: `belongs to cluster ${idOf(node)}, most others to ${most}`,
+        why: "These addresses lead to two clusters: clients of one take the other's locks for their own.",
+        mend: `correct --endpoints; a node in the wrong place: ${refusedPage}`,
+      }),
+    );
+  const twice = examined.filter(({ id }, at) => examined.findIndex((each) => each.id === id) < at);
+  for (const { id, after } of twice) {
+    faults.push(
+      problem("cluster id", {
+        node: id,
+        seen: `there are two nodes of this id; one has its data in ${after.dataDirectory}`,
+        why: "Two processes that vote under one id can break every promise.",
+        mend: `stop the one that isn't where the configuration file says; ${refusedPage}`,
+      }),
+    );
+  }
+  return findingsOr("cluster id", faults, most === "" ? "not formed yet" : `all belong to ${most}`);
+}
+
+function judgeLeader(examined: readonly Examined[]): readonly Finding[] {
+  const leader = leaderIn(examined);
+  const formed = examined.filter(({ after }) => after.status !== null);
+  if (formed.length === 0) return [];
+  if (leader === null) return [nobodyLeads(formed)];
+  const term = leader.after.status?.term ?? 0;
+  const faults: Finding[] = formed
+    .filter(({ after }) => after.status?.leader !== leader.id)
+    .map(({ id, after }) =>
+      problem("leader", {
+        node: id,
+        seen: `${after.status?.leader === null ? "knows no leader" : `takes ${after.status?.leader} for the leader`} in term ${after.status?.term}, and ${leader.id} leads in term ${term}`,
+        why: "It is cut off from the others, or an election is under way.",
+        mend: `run this again; if it stays, see its links: ${networkPage}`,
+      }),
+    );
+  const termBefore = Math.max(0, ...formed.map(({ before }) => before.status?.term ?? 0));
+  if (termBefore > 0 && termBefore < term) {
+    faults.push(
+      warning("leader", {
+        node: leader.id,
+        seen: `leads since a moment ago: term ${termBefore} became ${term} in the meantime`,
+        why: "Requests wait during an election. One is nothing; one after the other means slow disks, stalls or a bad network.",
+        mend: `run this again; the reasons are in the logs of the nodes: ${manual}#log-lines`,
+      }),
+    );
+  }
+  return findingsOr("leader", faults, `${leader.id} leads in term ${term}, and all know it`);
+}
+
+function nobodyLeads(formed: readonly Examined[]): Finding {
+  const configuration = formed
+    .flatMap(({ after }) => after.host ?? [])
+    .sort((a, b) => b.configurationIndex - a.configurationIndex)[0]?.configuration;
+  const ids = formed.map(({ id }) => id);
+  const sets = [configuration?.voters ?? [], configuration?.outgoing ?? []].filter((set) => set.length > 0);
+  const lost = sets.find((set) => set.filter(({ id }) => ids.includes(id)).length <= set.length / 2);
+  if (lost === undefined) {
+    return problem("leader", {
+      node: null,
+      seen: `nobody leads, although a majority answers: ${listed(ids)}`,
+      why: "Nothing is granted, renewed or released meanwhile.",
+      mend: `run this again; if it stays, the nodes don't hear each other (see links) or their disks hang: ${manual}#log-lines`,
+    });
+  }
+  const there = lost.filter(({ id }) => ids.includes(id)).map(({ id }) => id);
+  return problem("leader", {
+    node: null,
+    seen: `nobody leads: ${there.length} of ${lost.length} voters ${there.length === 1 ? "answers" : "answer"} (${listed(there) || "none"})`,
+    why: "Without a majority nothing can be granted, renewed or released.",
+    mend: `start the others with their own data directories; only if those are lost for ever: ${manual}#lost-majority`,
+  });
+}
+
+function judgeLinks(examined: readonly Examined[]): readonly Finding[] {
+  const faults: Finding[] = [];
+  let pairs = 0;
+  for (const [at, one] of examined.entries()) {
+    for (const other of examined.slice(at + 1)) {
+      if (one.id === other.id) continue;
+      pairs += 1;
+      const missing = [
+        [one, other],
+        [other, one],
+      ].filter(([from, to]) => from?.after.links.some(({ id, isLinked }) => id === to?.id && !isLinked) === true);
+      if (missing.length === 0) continue;
+      faults.push(
+        problem("links", {
+          node: one.id,
+          seen: `is not linked with ${other.id} (says ${listed(missing.flatMap(([from]) => from?.id ?? []))})`,
+          why: "They don't hear each other. One more failure, and the rest may be no majority that does.",
+          mend: `let each reach the other's peer address, and see "can't be reached" in their logs: ${networkPage}`,
+        }),
+      );
+    }
+  }
+  const leader = leaderIn(examined);
+  for (const { id, heardMsAgo } of leader?.after.host?.followers ?? []) {
+    const follower = examined.find((node) => node.id === id);
+    const lateMs = 2 * (leader?.after.file.timing.electionTimeoutMs ?? 0);
+    if (leader === null || follower === undefined || heardMsAgo <= lateMs) continue;
+    faults.push(
+      warning("links", {
+        node: id,
+        seen: `the leader ${leader.id} has not heard it for ${heardMsAgo} ms`,
+        why: "It doesn't count for any decision meanwhile.",
+        mend: `look at its process and its log; then at the network: ${networkPage}`,
+      }),
+    );
+  }
+  return findingsOr("links", faults, pairs === 0 ? "there are no two nodes to be linked" : "each hears each other");
+}
+
+/** What the leader had committed before the time of measuring must be everywhere after it. */
+function judgeLag(examined: readonly Examined[]): readonly Finding[] {
+  const leader = leaderIn(examined);
+  const committed = leader?.before.status?.commitIndex ?? null;
+  if (leader === null || committed === null) return [];
+  const faults = examined.flatMap(({ id, before, after }): readonly Finding[] => {
+    const now = after.status;
+    if (now === null || now.lastApplied >= committed) return [];
+    const isMoving = now.lastApplied > (before.status?.lastApplied ?? 0);
+    const behind = (leader.after.status?.commitIndex ?? committed) - now.lastApplied;
+    const fault = {
+      node: id,
+      seen: `is ${behind} entries behind ${leader.id}${isMoving ? ", and catching up" : ", and stands still"}`,
+      why: "Until it has caught up it is of no use as the next leader.",
+      mend: isMoving ? "wait, and run this again" : `look at its disk and its log: ${manual}#watching-it`,
+    };
+    return [isMoving ? warning("lag", fault) : problem("lag", fault)];
+  });
+  return findingsOr("lag", faults, `all have applied what was committed before (index ${committed})`);
+}
