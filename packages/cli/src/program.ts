@@ -6,6 +6,7 @@ import { addBenchCommand } from "./commands/bench.js";
 import { addDevCommand } from "./commands/dev.js";
 import { addDoctorCommand } from "./commands/doctor.js";
 import { addLockCommand } from "./commands/lock.js";
+import { addMemberCommand } from "./commands/member.js";
 import { addNodeCommand } from "./commands/node.js";
 import { addQueryCommands } from "./commands/queries.js";
 import { addReleaseCommand } from "./commands/release.js";
@@ -55,6 +56,7 @@ function createProgram(context: Context): Command {
   addQueryCommands(program, context);
   addReleaseCommand(program, context);
   addTransferCommand(program, context);
+  addMemberCommand(program, context);
   addUpgradeCommand(program, context);
   addBackupCommand(program, context);
   addRestoreCommand(program, context);

@@ -17,6 +17,7 @@ import type { PeerLinks } from "./ports.js";
 export type ChangeResult = { readonly kind: "completed"; readonly index: number } | Refusal;
 
 export interface MembershipParts {
+  readonly clusterId: string;
   readonly raft: Raft;
   readonly codec: EntryCodec;
   readonly links: Pick<PeerLinks, "noteConfiguration"> & {
@@ -81,10 +82,10 @@ export class Membership {
 
   /** At a leader. */
   view(): MembersView {
-    const { raft } = this.parts;
+    const { raft, clusterId } = this.parts;
     const { configuration, isChanging } = raft.status();
     const members = membersOf(configuration).map((member) => this.viewOf(member, configuration));
-    return { leader: raft.id, members, removed: configuration.removed, isChanging };
+    return { clusterId, leader: raft.id, members, removed: configuration.removed, isChanging };
   }
 
   private viewOf(member: Member, configuration: Configuration): MemberView {

@@ -387,6 +387,7 @@ export class NodeHost implements PeerEvents {
   private newMembership(): Membership {
     const { raft, parts, options } = this;
     return new Membership({
+      clusterId: options.clusterId,
       raft,
       codec: parts.codec,
       links: parts.links,

@@ -3,6 +3,7 @@
  * has dialled, so the death of a process is seen on both ends at once, and two sockets never compete for one direction.
  */
 import type { VersionRange } from "@holdfast/lock";
+import { membershipBounds } from "@holdfast/raft";
 import type { Configuration, Message, NodeId, Position, Random } from "@holdfast/raft";
 import { limits } from "@holdfast/wire";
 import type { PeerHello } from "@holdfast/wire";
@@ -103,8 +104,8 @@ export function createPeerLinks(
 const quietPeriodsMax = 2;
 /** A link with a node that is no member any more stays for so many election timeouts: the leader tells it so. See raft's peers.ts. */
 const leavingTimeouts = 8;
-/** Each peer has two links in each direction, and may make them anew before the old ones are found dead; nobody has more peers. */
-const callersMax = 8 * limits.membersMax + 16;
+/** Each peer dials two links, and may make them anew before the old ones are found dead. Who the peers are changes, their number is bounded. */
+const callersMax = 8 * membershipBounds.membersMax + 16;
 
 class DirectedPeerLinks implements ServerPeerLinks, PeerOwner {
   private readonly options: PeerLinksOptions;

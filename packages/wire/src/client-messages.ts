@@ -118,6 +118,7 @@ export interface MemberView extends Member {
 }
 
 export interface MembersView {
+  readonly clusterId: string;
   readonly leader: string;
   readonly members: readonly MemberView[];
   /** Ids that never come back. */

@@ -1,4 +1,4 @@
-/** Who belongs to the cluster, as the answer to a query: `[leader, members, removed, isChanging]`. */
+/** Who belongs to the cluster, as the answer to a query: `[clusterId, leader, members, removed, isChanging]`. */
 import type { MembersView, MemberView } from "./client-messages.js";
 import { memberFields, memberFrom } from "./configuration-codec.js";
 import { anyText, count, fieldsOf, flag, list, mapList } from "./fields.js";
@@ -7,6 +7,7 @@ import { memberRoles } from "./words.js";
 
 export function membersFields(view: MembersView): unknown[] {
   return [
+    anyText(view.clusterId, "clusterId"),
     anyText(view.leader, "leader"),
     view.members.map(viewFields),
     mapList(view.removed, "removed", anyText),
@@ -15,12 +16,13 @@ export function membersFields(view: MembersView): unknown[] {
 }
 
 export function membersFrom(value: unknown): MembersView {
-  const fields = fieldsOf(value, 4, "members");
+  const fields = fieldsOf(value, 5, "members");
   return {
-    leader: anyText(fields[0], "leader"),
-    members: mapList(list(fields[1], "members"), "members", viewFrom),
-    removed: mapList(list(fields[2], "removed"), "removed", anyText),
-    isChanging: flag(fields[3], "isChanging"),
+    clusterId: anyText(fields[0], "clusterId"),
+    leader: anyText(fields[1], "leader"),
+    members: mapList(list(fields[2], "members"), "members", viewFrom),
+    removed: mapList(list(fields[3], "removed"), "removed", anyText),
+    isChanging: flag(fields[4], "isChanging"),
   };
 }
 

@@ -263,6 +263,7 @@ const memberView: Arbitrary<MemberView> = fc
   )
   .map(([node, view]) => ({ ...node, ...view }));
 const members = record({
+  clusterId: info,
   leader: info,
   members: fc.array(memberView, { maxLength: 3 }),
   removed: fc.array(info, { maxLength: 3 }),

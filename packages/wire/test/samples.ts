@@ -220,6 +220,7 @@ export const results: Record<QueryResult["kind"], readonly QueryResult[]> = {
       kind: "members",
       index: large,
       members: {
+        clusterId: "c-1",
         leader: "n1",
         members: [
           { ...n1, role: "voter", isUp: true, percent: 100, isCaughtUp: true, versions: { min: 1, max: 2 } },

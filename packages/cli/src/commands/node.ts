@@ -11,7 +11,10 @@ import type { Io } from "../io.js";
 import { json } from "../output.js";
 
 interface NodeOptions extends OutputOptions {
-  readonly config: string;
+  readonly config?: string;
+  readonly join?: string;
+  readonly peer?: string;
+  readonly client?: string;
   readonly id?: string;
   readonly data?: string;
   readonly check?: boolean;
@@ -22,7 +25,13 @@ interface NodeOptions extends OutputOptions {
 export function addNodeCommand(program: Command, context: Context): void {
   withOutput(program.command("node"))
     .description("run one node of a cluster")
-    .requiredOption("--config <file>", "the configuration of the whole cluster")
+    .option("--config <file>", "the configuration of the whole cluster")
+    .option(
+      "--join <list>",
+      'instead of --config: nodes of the cluster to join, "host:port" with commas; with --id, --data, --peer and --client',
+    )
+    .option("--peer <address>", "with --join: where the other nodes reach this one, host:port")
+    .option("--client <address>", "with --join: where clients reach this one, host:port")
     .option("--id <id>", "which of its nodes this is")
     .option("--data <folder>", "where it keeps its data")
     .option("--check", "check the configuration and end: 0 when it is good, 2 with all its problems")
@@ -33,6 +42,8 @@ export function addNodeCommand(program: Command, context: Context): void {
       integerOption(1, 2 ** 52),
     )
     .action(async (options: NodeOptions) => {
+      if (options.join !== undefined) return context.setExitCode(await runJoining(options, options.join, context.io));
+      if (options.config === undefined) throw usage("--config is missing: the configuration of the whole cluster");
       const config = await readConfig(options.config, context.io);
       if (options.id !== undefined && !config.nodes.some((node) => node.id === options.id)) {
         throw new CommandFailure(
@@ -68,6 +79,39 @@ export async function readConfig(file: string, io: Io): Promise<Config> {
     if (error instanceof ConfigError) throw new CommandFailure("usage", "invalid_config", error.message);
     throw error;
   }
+}
+
+/** A node that is added to a running cluster: it learns from it what a configuration file would say. */
+async function runJoining(options: NodeOptions, endpoints: string, io: Io): Promise<number> {
+  const { id, data, peer, client } = options;
+  for (const name of ["config", "check", "bootstrap", "firstIndex"] as const) {
+    if (options[name] !== undefined)
+      throw usage(`--join goes with none of --config, --check, --bootstrap, --first-index`);
+  }
+  if (id === undefined || data === undefined || peer === undefined || client === undefined) {
+    throw usage("--join needs --id, --data, --peer and --client");
+  }
+  const { parseAddress, runJoiningNode } = await import("@holdfast/server");
+  const list = endpoints.split(",").map((endpoint) => endpoint.trim());
+  for (const address of [...list, peer, client]) {
+    if (parseAddress(address) === null) throw usage(`${JSON.stringify(address)} is no address: write host:port`);
+  }
+  const stop = new AbortController();
+  if (process.env[parentPipeVariable] === "1") endWithParent(process.stdin, () => stop.abort());
+  return runJoiningNode({
+    endpoints: list,
+    peer,
+    client,
+    environment: io.environment,
+    nodeId: id,
+    dataDirectory: data,
+    signals: true,
+    stop: stop.signal,
+  });
+}
+
+function usage(message: string): CommandFailure {
+  return new CommandFailure("usage", "usage", message);
 }
 
 async function run(options: NodeOptions, config: Config): Promise<number> {

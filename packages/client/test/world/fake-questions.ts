@@ -61,7 +61,7 @@ function decide(cluster: FakeCluster, node: FakeNode, socket: ServerSocket, mess
     const sessions = [...machine.sessions()].slice(0, query.limit);
     cluster.say(node, socket, { kind: "answer", id, result: { kind: "sessions", index, sessions } });
   } else if (query.kind === "members") {
-    const members = { leader: node.id, members: [], removed: ["n0"], isChanging: false };
+    const members = { clusterId: cluster.clusterId, leader: node.id, members: [], removed: ["n0"], isChanging: false };
     cluster.say(node, socket, { kind: "answer", id, result: { kind: "members", index, members } });
   }
 }
