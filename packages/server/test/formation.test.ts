@@ -245,6 +245,40 @@ describe("forming a cluster", () => {
     assert.equal((await formation.formed).clusterId, "only");
   });
 
+  test("a node that joins makes no cluster, and takes only what names it in the cluster that it joins", async () => {
+    const disk = diskFor("n1");
+    const logger = memoryLogger();
+    const self = { id: "n1", instance: disk.instance, peer: "n1:1", client: "n1:2" };
+    const formation = new Formation(
+      { self, nodes: [self], firstIndex: 1, joins: "theirs" },
+      {
+        directory: directoryOn(disk, null, () => undefined),
+        links: { met: () => new Map() },
+        clock: createSystemClock(),
+        logger,
+        drawClusterId: () => assert.fail("it makes no cluster"),
+      },
+    );
+    formation.start();
+    assert.equal(logger.lines[0]?.text, "n1 waits to be added: holdfast member add n1 --peer n1:1 --client n1:2");
+    const none = { voters: [], outgoing: [], learners: [], removed: [] };
+    const other = { id: "n9", instance: "i", peer: "n9:1", client: "n9:2" };
+    const configuration = { ...none, voters: [other], learners: [self] };
+    const firstConfiguration = { ...none, voters: [other] };
+    const frame = { kind: "formed", clusterId: "theirs", firstIndex: 5, configuration, firstConfiguration } as const;
+    formation.onFormed("n9", { ...frame, clusterId: "another" });
+    formation.onFormed("n9", { ...frame, configuration: firstConfiguration });
+    assert.deepEqual(
+      logger.lines.filter(({ text }) => text === "refused a first configuration").map(({ facts }) => facts["reason"]),
+      ["this node waits to join cluster id theirs", `it doesn't name n1 with instance ${disk.instance}`],
+    );
+    formation.onFormed("n9", frame);
+    const { restored } = await formation.formed;
+    assert.deepEqual(restored.base.configuration, firstConfiguration, "as of the log's beginning");
+    assert.equal(restored.base.position.index, 4);
+    formation.stop();
+  });
+
   test("a storage error ends it", async () => {
     const formation = new Formation(
       { self: { id: "n1", instance: "i" }, nodes: [{ id: "n1", peer: "n1:1", client: "n1:2" }], firstIndex: 1 },

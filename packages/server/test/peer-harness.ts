@@ -47,6 +47,9 @@ export interface LinkSetup {
   readonly electionTimeoutMs?: number;
   readonly bufferedBytesMax?: number;
   readonly versions?: VersionRange;
+  readonly joins?: string;
+  /** Its hello says where it can be called. */
+  readonly saysAddress?: boolean;
   readonly clusterVersion?: () => number;
 }
 
@@ -72,7 +75,9 @@ export function recordLinks(setup: LinkSetup, parts: PeerLinksParts, log: LogLin
       boot: setup.boot ?? 1,
       listen: { host: "127.0.0.1", port: setup.port },
       versions: setup.versions ?? versionRange,
+      ...(setup.saysAddress === true ? { peer: `127.0.0.1:${setup.port}` } : {}),
     },
+    ...(setup.joins === undefined ? {} : { joins: setup.joins }),
     cluster: setup.cluster ?? "test",
     peers: Object.entries(setup.peers).map(([id, port]) => ({ id, address: `127.0.0.1:${port}` })),
     secret: setup.secret ?? null,
