@@ -105,10 +105,43 @@ const nodes: readonly string[] = [
   "judged: linearizability",
 ];
 
+const members: readonly string[] = [
+  "learner added",
+  "learner promoted",
+  "member removed",
+  "leader removed itself",
+  "member replaced",
+  "cluster made larger",
+  "cluster made smaller",
+  "learner got a snapshot",
+  "leader elected in a joint change",
+  "snapshot of a joint configuration",
+  "configuration truncated",
+  "change refused: not_leader",
+  "change refused: not_ready",
+  "change refused: change_in_progress",
+  "change refused: empty_change",
+  "change refused: named_twice",
+  "change refused: removed_id",
+  "change refused: already_member",
+  "change refused: instance_differs",
+  "change refused: instance_taken",
+  "change refused: address_taken",
+  "change refused: unknown_member",
+  "change refused: not_caught_up",
+  "change refused: would_lose_quorum",
+  "change refused: unknown_outcome",
+  "node ended: removed",
+  "node ended: wrongInstance",
+  "removed node came back and was refused",
+  "changed in the calm",
+];
+
 export const marks: readonly string[] = [
   ...faultNames.map((name) => `bit: ${name}`),
   ...crashPoints.map((point) => `died ${point}`),
   ...clients,
   ...machine,
   ...nodes,
+  ...members,
 ];

@@ -104,6 +104,18 @@ export class VirtualDisk {
     this.synced = live;
   }
 
+  /** Everything in it is deleted, while nobody has it open. */
+  wipe(): void {
+    this.formed = null;
+    this.synced = null;
+    this.cached = [];
+    this.markSynced = 1;
+    this.bootSynced = 0;
+    this.logBytes = 0;
+    this.store = null;
+    this.isShort = false;
+  }
+
   /** How often the directory was opened, as its identity says. */
   get boot(): number {
     return this.files.boot;

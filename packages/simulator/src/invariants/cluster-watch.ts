@@ -3,13 +3,13 @@
  * all nodes have done in all their lives. It reads and never acts. Each rule has a file of its own here.
  */
 import { checkInvariants, InvariantError as CoreInvariantError } from "@holdfast/raft";
-import type { Entry, Message, NodeId, RaftStatus } from "@holdfast/raft";
+import type { Configuration, Entry, Message, NodeId, RaftStatus } from "@holdfast/raft";
 import type { NodeHost } from "@holdfast/server";
 import type { ClientMessage, ServerMessage } from "@holdfast/wire";
 import { checkBounds } from "./bounds.js";
 import type { Bounds } from "./bounds.js";
 import { Commits } from "./commits.js";
-import { checkConfiguration } from "./configurations.js";
+import { Configurations } from "./configurations.js";
 import { assertConverged } from "./convergence.js";
 import { tapCore } from "./core-tap.js";
 import { GhostLog } from "./ghost-log.js";
@@ -28,6 +28,8 @@ export interface WatchEvents {
   onLeader(node: NodeId, term: number): void;
   /** It leads no more, in that term: it steps down, or its process is gone. */
   onDeposed(node: NodeId, term: number): void;
+  /** Something rare has happened to a configuration. */
+  onMark?(mark: string): void;
 }
 
 export interface WatchOptions {
@@ -43,6 +45,7 @@ export class ClusterWatch {
   readonly #ghost: GhostLog;
   readonly #leadership: Leadership;
   readonly #commits: Commits;
+  readonly #configurations: Configurations;
   readonly #states = new States();
   readonly #events: WatchEvents;
   readonly #electionTimeoutMs: number;
@@ -54,7 +57,14 @@ export class ClusterWatch {
     for (const id of options.voters) this.#nodes.set(id, new WatchedNode(id));
     this.#ghost = new GhostLog(options.firstIndex);
     this.#leadership = new Leadership(options.electionTimeoutMs);
-    this.#commits = new Commits(this.#nodes, this.#ghost, options.events);
+    this.#configurations = new Configurations(this.#ghost);
+    this.#commits = new Commits(this.#nodes, this.#ghost, {
+      onCommitted: (entry, node) => {
+        const codec = this.#nodes.get(node)?.life?.probe.codec ?? null;
+        if (codec !== null) this.#configurations.onCommitted(entry, codec);
+        options.events.onCommitted(entry, node);
+      },
+    });
     this.#events = options.events;
     this.#electionTimeoutMs = options.electionTimeoutMs;
     this.#bounds = options.bounds ?? null;
@@ -65,9 +75,20 @@ export class ClusterWatch {
     return this.#ghost.commitPoint;
   }
 
+  /** The newest configuration that is committed; null before formation. */
+  get configuration(): Configuration | null {
+    return this.#configurations.committed;
+  }
+
+  /** That one, and those after it that stand in some log and may yet be committed: any of them may be in force somewhere. */
+  get liveConfigurations(): readonly Configuration[] {
+    return this.#configurations.live;
+  }
+
   /** A life of a node begins, before it has taken its first turn. `disk`: what is durable, asked at any time. What it finds is thrown by the next afterEvent. */
   onStarted(id: NodeId, host: NodeHost, disk: DurableView, clock: NodeClock): void {
     const node = this.#nodeFor(id);
+    this.#attempt(() => demand(!node.isWiped, "wiped-node", () => `${id} takes part again, with an emptied directory`));
     this.#end(node);
     node.disk = disk;
     const probe = new HostProbe(host, (machine, index, effects) => {
@@ -78,6 +99,8 @@ export class ClusterWatch {
       applied: probe,
       electionTimeoutMs: this.#electionTimeoutMs,
       attempt: (check) => this.#attempt(check),
+      diskOf: (peer) => this.#nodes.get(peer)?.disk ?? null,
+      isRemovedAt: (peer, index) => this.#configurations.isRemovedAt(peer, index),
     });
     node.persistedIndex = probe.raft.persistedIndex;
     this.#attempt(() => {
@@ -95,6 +118,14 @@ export class ClusterWatch {
   forgive(id: NodeId): void {
     const node = this.#nodeFor(id);
     node.promises.forgive(node.persistedIndex);
+  }
+
+  /** Its directory was emptied. Its process is gone. */
+  onWiped(id: NodeId): void {
+    this.forgive(id);
+    const node = this.#nodeFor(id);
+    node.isWiped = true;
+    node.disk = null;
   }
 
   /** A raft message leaves the node: told when it is handed to the links. What it finds is thrown by the next afterEvent. */
@@ -148,9 +179,11 @@ export class ClusterWatch {
     const isNewLeader = raft.role === "leader" && (life.role !== "leader" || life.term !== raft.term);
     checkLog(node, life, ghost);
     if (isNewLeader) this.#leadership.onLeader(node, life, ghost);
+    if (life.configuration !== raft.configuration) life.votersSinceMs = life.eventMs;
     this.#commits.checkCommit(node, life);
     if (node.disk !== null) this.#checkDisk(node, life, node.disk);
-    checkConfiguration(node, life, ghost);
+    this.#configurations.check(node, life);
+    this.#mark(life, isNewLeader);
     const status = checkCore(node, life, (after) => {
       this.#commits.checkMatches(node, life, after);
       this.#leadership.checkContact(node, life, after);
@@ -161,6 +194,16 @@ export class ClusterWatch {
     life.note(status);
     if (role === "leader" && (status.role !== "leader" || status.term !== term)) this.#events.onDeposed(node.id, term);
     if (isNewLeader) this.#events.onLeader(node.id, status.term);
+  }
+
+  #mark(life: Life, isNewLeader: boolean): void {
+    const mark = (text: string): void => this.#events.onMark?.(text);
+    const { raft } = life.probe;
+    if (isNewLeader && raft.configuration.outgoing.length > 0) mark("leader elected in a joint change");
+    if (raft.snapshotIndex !== life.snapshotIndex && raft.base.configuration.outgoing.length > 0)
+      mark("snapshot of a joint configuration");
+    if (life.truncatedConfigurations > 0) mark("configuration truncated");
+    life.truncatedConfigurations = 0;
   }
 
   /** What the core takes for durable is. */

@@ -96,9 +96,11 @@ export class Commits {
     const chain = raft.chainAt(commitIndex);
     // An entry of the same turn may have changed the configuration after the count.
     const before = life.status?.configuration ?? raft.configuration;
-    const isHeld = [raft.configuration, before].some((each) => this.#isHeldByQuorum(each, commitIndex, chain));
-    demand(isHeld, "commit-quorum", () => `${node.id} commits up to ${commitIndex}, no quorum of disks holds that`);
-    this.#configuration = raft.configuration;
+    const counted = [raft.configuration, before].find((each) => this.#isHeldByQuorum(each, commitIndex, chain));
+    demand(counted !== undefined, "commit-quorum", () => {
+      return `${node.id} commits up to ${commitIndex}, no quorum of disks holds that`;
+    });
+    this.#configuration = counted;
     while (ghost.commitPoint < commitIndex) {
       const entry = raft.entryAt((ghost.commitPoint + 1) as Index);
       demand(entry !== null, "commit-agreement", () => {

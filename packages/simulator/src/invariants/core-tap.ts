@@ -2,8 +2,10 @@
 import type { Event, NodeId, Raft } from "@holdfast/raft";
 import { Answers } from "./answers.js";
 import type { Applied } from "./answers.js";
+import { Changes } from "./changes.js";
 import { Elections } from "./elections.js";
 import { Rounds } from "./rounds.js";
+import type { DurableView } from "./watched-node.js";
 
 export interface CoreTap {
   readonly elections: Elections;
@@ -18,18 +20,25 @@ export function tapCore(
     readonly applied: Applied;
     readonly electionTimeoutMs: number;
     readonly attempt: (check: () => void) => void;
+    /** Null for a node that has none yet, or none any more. */
+    readonly diskOf: (id: NodeId) => DurableView | null;
+    /** Whether that node's removal is committed at this index or below. */
+    readonly isRemovedAt: (id: NodeId, index: number) => boolean;
   },
 ): CoreTap | null {
   if (typeof (raft as Partial<Raft>).step !== "function") return null;
-  const { applied, electionTimeoutMs, attempt } = options;
-  const elections = new Elections(id, electionTimeoutMs);
+  const { applied, electionTimeoutMs, attempt, diskOf, isRemovedAt } = options;
+  const elections = new Elections(id, electionTimeoutMs, isRemovedAt);
+  const changes = new Changes(id, diskOf);
   const rounds = new Rounds(id, electionTimeoutMs);
   const step = raft.step.bind(raft);
   raft.step = (event: Event): void => {
     elections.beforeStep(raft, event);
+    changes.beforeStep(raft, event);
     step(event);
     attempt(() => {
       elections.afterStep(raft, event);
+      changes.afterStep(raft, event);
       rounds.afterStep(raft, event);
     });
   };

@@ -1,9 +1,10 @@
 /**
  * Nobody disturbs a leader that is heard (PreVote and stickiness, thesis 9.6 and 4.2.3), judged by the messages alone: who campaigns has a
  * quorum's pre-votes or was asked to take over, and who hears its leader gives neither pre-vote nor vote, and doesn't follow a vote request into a
- * later term. And nobody votes for a log that is behind its own (thesis 3.6.1).
+ * later term. And nobody votes for a log that is behind its own (thesis 3.6.1). Voters alone stand for election and count in one (thesis
+ * 4.2.1), and whose removal is known to be committed gets nobody's vote.
  */
-import type { Event, Message, NodeId, Position, Raft } from "@holdfast/raft";
+import type { Event, Message, NodeId, Position, Raft, RoleName } from "@holdfast/raft";
 import { demand } from "./invariant-error.js";
 import { isQuorum } from "./quorums.js";
 import { Recent } from "./recent.js";
@@ -24,17 +25,30 @@ export class Elections {
   readonly #toRefuse = new Recent<string, boolean>(remembered);
   /** Questions of those whose log was behind whenever they asked. */
   readonly #isBehind = new Recent<string, boolean>(remembered);
+  /** Questions that came from, or to, a node that was removed, as this one knew. */
+  readonly #isOfRemoved = new Recent<string, boolean>(remembered);
+  /** Who has voted for it, by term. */
+  readonly #votes = new Recent<number, Set<NodeId>>(remembered);
+  readonly #isRemovedAt: (id: NodeId, index: number) => boolean;
   #termAtVote: number | null = null;
+  #role: RoleName = "follower";
 
-  constructor(id: NodeId, electionTimeoutMs: number) {
+  constructor(
+    id: NodeId,
+    electionTimeoutMs: number,
+    isRemovedAt: (id: NodeId, index: number) => boolean = () => false,
+  ) {
     this.#id = id;
     this.#electionTimeoutMs = electionTimeoutMs;
+    this.#isRemovedAt = isRemovedAt;
   }
 
   beforeStep(raft: Raft, event: Event): void {
     this.#termAtVote = null;
+    this.#role = raft.role;
     if (event.kind !== "received") return;
     const { from, message } = event;
+    if (message.kind === "voteAnswer" && message.granted) addTo(this.#votes, message.term, from);
     if (message.kind === "timeoutNow" && message.term === raft.term && raft.leader === from) {
       this.#takeOvers.set(message.term + 1, true);
     }
@@ -43,11 +57,14 @@ export class Elections {
     if (message.kind === "vote" && message.transfer) return;
     const isHeard = this.#hearsLeader(raft, event.nowMs);
     const key = questionOf(message.kind, from, message.term);
+    const isRemoved = this.#isRemovedAt(from, raft.commitIndex) || this.#isRemovedAt(this.#id, raft.commitIndex);
+    this.#isOfRemoved.set(key, isRemoved && this.#isOfRemoved.get(key) !== false);
     this.#toRefuse.set(key, isHeard && this.#toRefuse.get(key) !== false);
     if (isHeard && message.kind === "vote") this.#termAtVote = raft.term;
   }
 
   afterStep(raft: Raft, event: Event): void {
+    if (raft.role !== this.#role) this.#checkRole(raft);
     if (event.kind === "peerGone" && event.peer === this.#leader) this.#leader = null;
     if (event.kind !== "received") return;
     const { from, message } = event;
@@ -60,10 +77,7 @@ export class Elections {
       this.#leaderTerm = message.term;
       this.#heardMs = event.nowMs;
     }
-    if (message.kind !== "preVoteAnswer" || !message.granted) return;
-    const voters = this.#preVotes.get(message.term);
-    if (voters === undefined) this.#preVotes.set(message.term, new Set([from]));
-    else voters.add(from);
+    if (message.kind === "preVoteAnswer" && message.granted) addTo(this.#preVotes, message.term, from);
   }
 
   checkSent(raft: Raft, to: NodeId, message: Message): void {
@@ -82,6 +96,24 @@ export class Elections {
     });
   }
 
+  #checkRole({ role, term, configuration, commitIndex }: Raft): void {
+    if (role !== "preCandidate" && role !== "candidate" && role !== "leader") return;
+    const isVoter = [...configuration.voters, ...configuration.outgoing].some(({ id }) => id === this.#id);
+    demand(isVoter, "vote-quorum", () => `${this.#id} becomes ${role} in term ${term}, and has no vote`);
+    demand(!this.#isRemovedAt(this.#id, commitIndex), "removed-node", () => {
+      return `${this.#id} becomes ${role} in term ${term}, and knows that it was removed`;
+    });
+    if (role !== "leader") return;
+    const votes = this.#votes.get(term);
+    demand(
+      isQuorum(configuration, (id) => id === this.#id || votes?.has(id) === true),
+      "vote-quorum",
+      () => {
+        return `${this.#id} leads in term ${term} by the votes of ${[...(votes ?? [])].join(", ")}, no quorum`;
+      },
+    );
+  }
+
   #noteLog(raft: Raft, question: string, last: Position): void {
     const ownTerm = raft.termAt(raft.lastIndex) ?? 0;
     const isBehind = last.term < ownTerm || (last.term === ownTerm && last.index < raft.lastIndex);
@@ -91,6 +123,9 @@ export class Elections {
   #checkGranted(kind: "preVote" | "vote", to: NodeId, term: number): void {
     demand(this.#isBehind.get(questionOf(kind, to, term)) !== true, "leader-completeness", () => {
       return `${this.#id} grants ${to} a ${kind} for term ${term}, and that node's log is behind its own`;
+    });
+    demand(this.#isOfRemoved.get(questionOf(kind, to, term)) !== true, "removed-node", () => {
+      return `${this.#id} grants ${to} a ${kind} for term ${term}, and knows that one of them was removed`;
     });
     demand(this.#toRefuse.get(questionOf(kind, to, term)) !== true, "stickiness", () => {
       return `${this.#id} hears its leader, and grants ${to} a ${kind} for term ${term}`;
@@ -106,6 +141,12 @@ export class Elections {
 
 function questionOf(kind: "preVote" | "vote", from: NodeId, term: number): string {
   return `${kind} ${term} ${from}`;
+}
+
+function addTo(sets: Recent<number, Set<NodeId>>, term: number, id: NodeId): void {
+  const known = sets.get(term);
+  if (known === undefined) sets.set(term, new Set([id]));
+  else known.add(id);
 }
 
 function isOfLeader({ kind }: Message): boolean {

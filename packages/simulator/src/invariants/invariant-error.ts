@@ -13,6 +13,9 @@ export type RuleName =
   | "monotonic" // 7
   | "contiguity" // 8
   | "configuration" // 9
+  | "vote-quorum" // 1, 9: elected by a majority of the voters, and by them alone
+  | "removed-node" // 9: whose removal is committed gets no vote and has none
+  | "wiped-node" // 6, 9: an emptied directory doesn't take part under its old id
   | "quorum-contact" // 10
   | "pre-vote" // 10, 22: nobody campaigns who can't win
   | "stickiness" // 22: nobody who hears its leader helps another to its place

@@ -45,6 +45,8 @@ export class Leadership {
     if (status.role !== "leader" || nowMs < life.silenceDueMs || nowMs - life.wokenMs < slackMs) return;
     life.silenceDueMs = nowMs + slackMs / 2;
     const boundMs = 2 * this.#electionTimeoutMs + slackMs;
+    // Whom it counts only since then it need not have heard before.
+    if (nowMs - life.votersSinceMs <= boundMs) return;
     const believesItHeard = isQuorum(status.configuration, (id) => {
       return id === node.id || status.peers.some((peer) => peer.id === id && peer.heardMsAgo <= boundMs);
     });

@@ -13,6 +13,7 @@ export function checkLog(node: WatchedNode, life: Life, ghost: GhostLog): void {
   }
   if (base !== life.baseIndex || life.status === null) checkBase(node, raft, ghost);
   const from = isKept ? Math.max(life.lastIndex, base) + 1 : firstNewIndex(raft, ghost);
+  life.truncatedConfigurations += life.configurations.filter(({ index }) => index > base && index >= from).length;
   life.configurations = life.configurations.filter(({ index }) => index > base && index < from);
   let previousTerm: number = raft.termAt((from - 1) as Index) ?? 0;
   for (let index = from; index <= raft.lastIndex; index += 1) {

@@ -41,6 +41,8 @@ export class Life {
   persistedIndex: number;
   /** Of the log's entries. */
   configurations: ConfigurationEntry[] = [];
+  /** So many stood in its log, and were cut off again. */
+  truncatedConfigurations = 0;
   /** The configuration in force, as it was last checked: an object of the core. */
   configuration: object | null = null;
   machine: object | null = null;
@@ -49,6 +51,8 @@ export class Life {
   eventMs: number;
   wokenMs: number;
   leadingSinceMs = 0;
+  /** When the voters were last seen to change. */
+  votersSinceMs = 0;
   silenceDueMs = 0;
   /** When something of a peer was last delivered, by the own clock; empty when nobody tells. */
   readonly heardMs: Map<NodeId, number> = new Map();
@@ -108,6 +112,10 @@ export class Life {
 export class WatchedNode {
   readonly id: NodeId;
   readonly promises: Promises;
+  /** Of log bases; objects of the core. */
+  readonly checkedConfigurations: WeakSet<object> = new WeakSet();
+  /** Its directory was emptied: it must never again take part under this id. */
+  isWiped = false;
   /** Of its last life; what is durable outlives the process. */
   disk: DurableView | null = null;
   life: Life | null = null;
@@ -122,6 +130,7 @@ export class WatchedNode {
   /** Whether its disk holds the entry with this chain value. A disk whose loss is forgiven counts as holding what it had acknowledged. */
   holds(index: Index, chain: number): boolean {
     const { disk } = this;
+    if (this.isWiped) return this.promises.forgivenIndex >= index;
     if (disk === null) return false;
     const stored = disk.chainAt(index);
     if (stored !== null && stored === chain) return true;

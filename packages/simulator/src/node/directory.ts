@@ -55,6 +55,11 @@ export class NodeDirectory {
     this.disk = disk;
   }
 
+  /** Drawn at its first start; null before that. */
+  get instance(): string | null {
+    return this.#instance;
+  }
+
   get isFormed(): boolean {
     return this.#clusterId !== null;
   }
@@ -71,6 +76,13 @@ export class NodeDirectory {
   restore(image: DirectoryImage): void {
     this.disk.restore(image.disk);
     this.#startsUnformed = image.startsUnformed;
+  }
+
+  wipe(): void {
+    this.disk.wipe();
+    this.#instance = null;
+    this.#clusterId = null;
+    this.#startsUnformed = 0;
   }
 
   /** Rejects with the StorageError that the real one rejects with. */

@@ -5,6 +5,7 @@ import type { NodeAddress } from "@holdfast/wire";
 import type { ProbedHost as WatchedHost } from "../invariants/host-probe.js";
 
 export interface ProbedHost extends WatchedHost {
+  readonly options: { readonly clusterId: string };
   readonly parts: WatchedHost["parts"] & { readonly links: { send(to: string, messages: readonly Message[]): void } };
   readonly queue: WatchedHost["queue"] & { takeEvents(): readonly unknown[] };
   readonly isServing: boolean;

@@ -15,6 +15,8 @@ import { SimulatedProcess } from "../process.js";
 import type { Random } from "../random.js";
 import type { Recorder } from "../recorder.js";
 import type { Scheduler } from "../scheduler.js";
+import { AdminCall } from "./admin-call.js";
+import type { AdminRequest, OnAnswer } from "./admin-call.js";
 import { NodeDirectory } from "./directory.js";
 import type { CrashPoint } from "./directory.js";
 import { probed } from "./host-access.js";
@@ -30,7 +32,10 @@ const restartMs = 300;
 const longTurnMs = 10;
 
 /** What was done to a node for which it may rightly end by itself: its disk refused, its directory was damaged, lied or was put back. */
-export type Harm = "disk" | "rot" | "lie" | "copy";
+export type Harm = "disk" | "rot" | "lie" | "copy" | "wipe";
+
+/** Of these there is no way back under the same id. */
+const spoiling: readonly Harm[] = ["rot", "lie", "copy", "wipe"];
 
 export interface NodeParts {
   readonly scheduler: Scheduler;
@@ -44,6 +49,8 @@ export interface NodeParts {
   readonly busy: number;
   /** Streams of this node's own. */
   readonly random: Random;
+  /** The cluster that it waits to be added to; null for one that is there from the start. */
+  joins(): string | null;
   /** The cluster watches each event. */
   readonly events: NodeEvents;
 }
@@ -83,6 +90,7 @@ export class SimulatedNode {
   #rate = 1;
   #strayedMs = 0;
   #machineBoot = 1;
+  #isInUse = false;
   #armed: { readonly point: CrashPoint; left: number; readonly crash: () => void } | null = null;
 
   constructor(id: string, parts: NodeParts) {
@@ -97,13 +105,19 @@ export class SimulatedNode {
 
   /** The others, or its own next start, have every reason to refuse it. */
   get isSpoilt(): boolean {
-    return this.refusedFor !== null || this.harms.has("rot") || this.harms.has("lie") || this.harms.has("copy");
+    return this.refusedFor !== null || spoiling.some((harm) => this.harms.has(harm));
+  }
+
+  /** It has been started at least once. */
+  get isInUse(): boolean {
+    return this.#isInUse;
   }
 
   /** Whether what was done to it explains this end. */
   explains({ exit }: Ending): boolean {
     if (exit === "ok") return true;
     if (exit === "oldCopy") return this.harms.has("lie") || this.harms.has("copy");
+    if (exit === "wrongInstance") return this.harms.has("wipe");
     return exit === "storage" && this.harms.size > 0;
   }
 
@@ -119,6 +133,13 @@ export class SimulatedNode {
     return this.#life?.host ?? null;
   }
 
+  /** Members of the configuration that it has in force; none while it has no host. */
+  get memberIds(): readonly string[] {
+    if (this.host === null) return [];
+    const { voters, outgoing, learners } = probed(this.host).raft.configuration;
+    return [...voters, ...outgoing, ...learners].map(({ id }) => id);
+  }
+
   /** Its clock, over all its lives. */
   get strayedMs(): number {
     return this.#strayedMs + (this.#life?.process.strayedMs ?? 0);
@@ -132,6 +153,8 @@ export class SimulatedNode {
   start(): void {
     if (this.#life !== null || this.refusedFor !== null) return;
     const { scheduler, network, random, config, firstIndex, recordsPerPiece, busy, events } = this.#parts;
+    const joins = this.#parts.joins();
+    this.#isInUse = true;
     const process = new SimulatedProcess(
       { id: this.id, rate: this.#rate, busy },
       { scheduler, random, onEvent: () => this.#afterEvent(process) },
@@ -145,7 +168,8 @@ export class SimulatedNode {
         dataDirectory: this.id,
         version: "0",
         recordsPerPiece,
-        ...(firstIndex > 1 && !this.directory.isFormed ? { bootstrap: { firstIndex } } : {}),
+        ...(joins === null ? {} : { joins }),
+        ...(joins === null && firstIndex > 1 && !this.directory.isFormed ? { bootstrap: { firstIndex } } : {}),
       },
       logger,
       this.#worldFor(process),
@@ -187,6 +211,30 @@ export class SimulatedNode {
         if (leader !== null && leader.id !== this.id) this.#parts.counts.add("leadership handed on");
       }),
     );
+  }
+
+  /** An administrator's request, as a client's frame; `isStillMeant` is asked when the process comes to it. */
+  changeMembers(request: AdminRequest, isStillMeant: () => boolean, onAnswer: OnAnswer): AdminCall {
+    const call = new AdminCall(request, onAnswer);
+    const life = this.#life;
+    if (life === null || life.host === null) return call;
+    const { host } = life;
+    life.process.deliver(() => {
+      if (isStillMeant()) call.begin(host);
+    });
+    return call;
+  }
+
+  /** Its directory is emptied, while it doesn't run. */
+  wipe(): void {
+    this.harms.add("wipe");
+    this.directory.wipe();
+  }
+
+  /** Once more, though it was refused for ever. */
+  startAgain(): void {
+    this.refusedFor = null;
+    this.start();
   }
 
   /** `onProposed` runs for each that it proposes. */
@@ -293,6 +341,8 @@ export class SimulatedNode {
     if (life === null) return;
     this.#parts.recorder.tell(this.id, text, facts);
     life.tap?.noteLog(text, facts);
+    if (text === "snapshot installed" && life.host !== null && probed(life.host).raft.role === "learner")
+      this.#parts.counts.add("learner got a snapshot");
   }
 
   #hit(process: SimulatedProcess, point: CrashPoint): void {
@@ -337,6 +387,7 @@ function isFinal(ending: Ending, directory: NodeDirectory): boolean {
     "wrongInstance",
     "wrongCluster",
     "unknownNode",
+    "removed",
     "otherNode",
     "newerFormat",
     "wrongVersion",

@@ -4,6 +4,7 @@ import { figureOf } from "./bites.js";
 import type { PlannedFault } from "./fault-kinds.js";
 import { beginFault, targetsOf } from "./faults.js";
 import type { Undo } from "./faults.js";
+import { Core } from "./core.js";
 import type { World } from "./world.js";
 
 export class Faults {
@@ -24,26 +25,38 @@ export class Faults {
    * From now on a majority is well: it runs, hears one another, can write, and its clocks keep to the bound. The others stay as they are for
    * ever, or get worse; or all are healed, if the plan says so. Returns the healthy ones.
    */
-  endInCore(): readonly SimulatedNode[] {
+  endInCore(): Core {
     const world = this.#world;
     world.areFaultsOver = true;
-    const random = world.stream("core");
-    const able = random.shuffle(world.nodes.filter((node) => !node.isSpoilt));
-    const majority = Math.floor(world.nodes.length / 2) + 1;
-    const size = world.plan.healsAll ? able.length : Math.min(able.length, majority + random.integer(2));
-    const core = new Set(able.slice(0, size));
-    const others = world.nodes.filter((node) => !core.has(node));
+    const core = new Set(this.#drawCore());
+    const members = new Set(world.members.nodes);
+    const others = [...members].filter((node) => !core.has(node));
     const frozen = others.map((node) => ({ node, wasRunning: node.isRunning }));
     // What a fault has begun ends for all; then those outside are broken anew, in ways that last.
     for (const undo of this.#undos.values()) undo();
     this.#undos.clear();
     world.healNetwork();
     for (const node of core) this.#mend(node);
+    // Those that wait to be added, and those that were removed and don't know it yet.
+    for (const node of world.nodes) if (node.isRunning && !members.has(node)) this.#mend(node);
     for (const { node, wasRunning } of frozen) this.#breakForEver(node, wasRunning, core);
     for (const client of world.clientIds()) world.process(client)?.resume();
     world.counts.add(others.length === 0 ? "healed: all" : "healed: a core");
     world.recorder.tell("world", `healed: ${[...core].map(({ id }) => id).join(" ")}`);
-    return [...core];
+    return new Core(world, core, others);
+  }
+
+  /** A majority, whichever configuration will come out of a change that is under way; at times more. */
+  #drawCore(): readonly SimulatedNode[] {
+    const { members, plan } = this.#world;
+    const random = this.#world.stream("core");
+    const able = random.shuffle(members.nodes.filter((node) => !node.isSpoilt));
+    if (plan.healsAll) return able;
+    const [known] = random.shuffle(members.firstMembers);
+    const ordered = known === undefined ? able : [known, ...able.filter((node) => node !== known)];
+    let size = 1;
+    while (size < ordered.length && !members.isQuorum((node) => ordered.slice(0, size).includes(node))) size += 1;
+    return ordered.slice(0, size + random.integer(2));
   }
 
   #start(fault: PlannedFault, position: number): void {

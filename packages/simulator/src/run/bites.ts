@@ -82,6 +82,13 @@ const figures: Readonly<Record<FaultKind, Figure>> = {
   slowClient: ({ network }) => network.counts.throttledBytes,
   // More is asked at once than before.
   burst: ({ clients }) => clients.openCalls().length,
+  addMember: ({ counts }) => counts.of("learner added"),
+  removeMember: ({ counts }) => counts.of("member removed"),
+  replaceMember: ({ counts }) => counts.of("member replaced"),
+  resizeCluster: ({ counts }) => counts.of("cluster made larger") + counts.of("cluster made smaller"),
+  wipeNode: ({ counts }) => counts.of("wiped node refused"),
+  returnRemoved: ({ counts }) => counts.of("removed node came back and was refused"),
+  oddRequest: ({ counts }) => counts.of("odd request refused"),
 };
 
 export function figureOf(kind: FaultKind, world: World, targets: Targets): number {

@@ -43,16 +43,16 @@ export const clientFaults: Readonly<Record<ClientFaultKind, Action>> = {
   }),
   /** From the leader alone, or from all nodes. */
   cutClient: forClient((client, { world, node, random }) => {
-    const nodes = random.chance(0.5) ? [node] : world.nodes;
+    const nodes = random.chance(0.5) ? [node] : world.cluster;
     return all(nodes.flatMap(({ id }) => [world.cut(client, id), world.cut(id, client)]));
   }),
   cutClientOneWay: forClient((client, { world, random }) => {
     const isSent = random.chance(0.5);
-    return all(world.nodes.map(({ id }) => (isSent ? world.cut(client, id) : world.cut(id, client))));
+    return all(world.cluster.map(({ id }) => (isSent ? world.cut(client, id) : world.cut(id, client))));
   }),
   slowClient: forClient((client, { world, random }) => {
     const bytesPerSecond = random.logUniform(500, 20_000);
-    return all(world.nodes.map(({ id }) => world.network.throttle(id, client, bytesPerSecond)));
+    return all(world.cluster.map(({ id }) => world.network.throttle(id, client, bytesPerSecond)));
   }),
   burst: ({ world, random }) => {
     const count = 2 + random.integer(6);

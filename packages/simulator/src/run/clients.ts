@@ -77,7 +77,8 @@ export class Clients {
     const client: RunningClient = new RawClient(
       {
         id,
-        endpoints: this.#endpoints(),
+        // Nobody tells it of new nodes.
+        endpoints: this.#world.nodes.map(({ id }) => `${id}:7101`),
         names: this.#names,
         semaphores: [{ name: "places", slots: random.between(1, 4) }],
         ttlMs: plan.ttlMs,
@@ -146,7 +147,7 @@ export class Clients {
   }
 
   #endpoints(): string[] {
-    return this.#world.nodes.map(({ id }) => `${id}:7101`);
+    return this.#world.members.configuration.voters.map(({ client }) => client);
   }
 
   #newProcess(prefix: string): { id: string; process: SimulatedProcess } {

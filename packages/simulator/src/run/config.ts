@@ -2,8 +2,17 @@
 import type { Config } from "@holdfast/server";
 import type { Plan } from "./plan.js";
 
-export function configFor(plan: Plan): Config {
-  const ids = Array.from({ length: plan.nodes }, (_, at) => `n${at + 1}`);
+export function firstIdsOf(plan: Plan): string[] {
+  return Array.from({ length: plan.nodes }, (_, at) => `n${at + 1}`);
+}
+
+/** Machines beyond the first configuration. */
+export function spareIdsOf(plan: Plan): string[] {
+  return Array.from({ length: plan.spares }, (_, at) => `n${plan.nodes + at + 1}`);
+}
+
+/** `ids`: of the nodes in its file; a node that joins has itself alone in it. */
+export function configFor(plan: Plan, ids: readonly string[]): Config {
   return {
     cluster: "simulated",
     nodes: ids.map((id) => ({

@@ -11,8 +11,18 @@ export type ClientFaultKind =
   | "slowClient"
   | "burst";
 
+export type MemberFaultKind =
+  | "addMember"
+  | "removeMember"
+  | "replaceMember"
+  | "resizeCluster"
+  | "wipeNode"
+  | "returnRemoved"
+  | "oddRequest";
+
 export type FaultKind =
   | ClientFaultKind
+  | MemberFaultKind
   | "isolate"
   | "deafen"
   | "silence"
@@ -73,7 +83,7 @@ export interface PlannedFault {
 }
 
 interface KindFacts {
-  readonly family: "network" | "process" | "disk" | "clock" | "client" | "directory";
+  readonly family: "network" | "process" | "disk" | "clock" | "client" | "directory" | "members";
   /** Nodes that it takes at least. */
   readonly nodesMin?: number;
 }
@@ -135,7 +145,19 @@ const faultKinds: Readonly<Record<FaultKind, KindFacts>> = {
   cutClientOneWay: { family: "client" },
   slowClient: { family: "client" },
   burst: { family: "client" },
+  // Who belongs to the cluster.
+  addMember: { family: "members" },
+  removeMember: { family: "members", nodesMin: 3 },
+  replaceMember: { family: "members", nodesMin: 3 },
+  resizeCluster: { family: "members", nodesMin: 3 },
+  wipeNode: { family: "members", nodesMin: 3 },
+  returnRemoved: { family: "members", nodesMin: 3 },
+  oddRequest: { family: "members" },
 };
+
+export function changesMembers(kind: FaultKind): boolean {
+  return faultKinds[kind].family === "members";
+}
 
 export const faultNames: readonly FaultKind[] = Object.keys(faultKinds) as FaultKind[];
 
@@ -161,14 +183,19 @@ export function drawFaults(random: Random, room: FaultRoom): PlannedFault[] {
     const lastsMs = Math.round(random.logUniform(electionTimeoutMs / 20, longestMs));
     faults.push({
       atMs: Math.round(atMs),
-      // A crash point waits until the node comes by.
-      lastsMs: kind === "crashPoint" ? Math.max(lastsMs, 6 * electionTimeoutMs) : lastsMs,
+      lastsMs: Math.max(lastsMs, leastTimeouts(kind) * electionTimeoutMs),
       kind,
       target: drawTarget(random),
       other: drawTarget(random),
       size: random.fraction(),
     });
   }
+}
+
+/** A crash point waits until the node comes by, and an errand takes several requests. */
+function leastTimeouts(kind: FaultKind): number {
+  if (changesMembers(kind)) return 8;
+  return kind === "crashPoint" ? 6 : 0;
 }
 
 /** The leader changes every TTL/2 or a little more, for 20 TTL, and holders die (promise 6). */
@@ -212,6 +239,40 @@ export function drawDivergence(random: Random, room: FaultRoom): PlannedFault[] 
 export function drawCrashes(random: Random, room: FaultRoom): PlannedFault[] {
   const kinds: readonly FaultKind[] = ["crashPoint", "crashPoint", "crashPoint", "isolate", "kill"];
   return drawOf(random, room, kinds, { gap: [0.7, 3], lasts: [2, 6] });
+}
+
+/** The members change all the time, while leaders are cut off, die and are stopped. */
+export function drawMembers(random: Random, room: FaultRoom): PlannedFault[] {
+  const changes: readonly FaultKind[] = [
+    "addMember",
+    "addMember",
+    "removeMember",
+    "replaceMember",
+    "replaceMember",
+    "resizeCluster",
+    "resizeCluster",
+    "wipeNode",
+    "returnRemoved",
+    "oddRequest",
+  ];
+  const others: readonly FaultKind[] = [
+    "isolate",
+    "split",
+    "deafen",
+    "silence",
+    "kill",
+    "powerLoss",
+    "crashPoint",
+    "pause",
+    "reset",
+    "transfer",
+    "stopInOrder",
+    "rot",
+  ];
+  const able = changes.filter((kind) => (faultKinds[kind].nodesMin ?? 1) <= room.nodes);
+  const drawn = random.shuffle(others).slice(0, random.integer(5));
+  const errands = drawOf(random, room, able, { gap: [1, 5], lasts: [6, 12] });
+  return drawn.length === 0 ? errands : [...errands, ...drawOf(random, room, drawn, { gap: [1, 6], lasts: [0.5, 4] })];
 }
 
 /** Holders are cut off, stopped or sent to sleep for about a TTL, at times while leaders change: leases run out under them. */
@@ -266,7 +327,8 @@ function drawKinds(random: Random, { nodes }: FaultRoom): readonly FaultKind[] {
   }
   const able = fitting.filter((name) => family(name) !== "directory");
   // Rare ones would end most runs early, or take the promises away that are judged.
-  const usual = able.filter((name) => (name !== "runaway" && name !== "rot") || random.chance(0.15));
+  const isRare = (name: FaultKind): boolean => name === "runaway" || name === "rot" || changesMembers(name);
+  const usual = able.filter((name) => !isRare(name) || random.chance(0.15));
   const share = random.pick([0.1, 0.25, 0.5]);
   const drawn = usual.filter(() => random.chance(share));
   return drawn.length === 0 ? [random.pick(usual)] : drawn;

@@ -9,6 +9,7 @@ import type { Random } from "../random.js";
 import { betweenMagnitudes, streamOf } from "../random.js";
 import { clientFaults } from "./client-faults.js";
 import type { FaultKind, PlannedFault, Target } from "./fault-kinds.js";
+import { memberFaults } from "./member-faults.js";
 import type { World } from "./world.js";
 
 export interface FaultContext extends Targets {
@@ -37,7 +38,7 @@ export function beginFault(world: World, fault: PlannedFault, position: number, 
 }
 
 function nodeFor(world: World, { who, index }: Target, except: SimulatedNode | null): SimulatedNode {
-  const able = world.nodes.filter((node) => node !== except);
+  const able = world.cluster.filter((node) => node !== except);
   const leader = world.leader();
   const fitting =
     who === "leader"
@@ -76,7 +77,7 @@ function cutBetween(
 const bothWays = { there: true, back: true };
 
 function isolate({ world, node, random }: FaultContext, ways: { there: boolean; back: boolean }): Undo {
-  const undos = [cutBetween(world, [node], world.nodes, ways)];
+  const undos = [cutBetween(world, [node], world.cluster, ways)];
   if (ways.there && ways.back && random.chance(0.3)) {
     for (const client of world.clientIds()) undos.push(world.cut(client, node.id), world.cut(node.id, client));
   }
@@ -124,7 +125,7 @@ function flap({ world, node, other, random }: FaultContext): Undo {
 
 /** Links go down one by one, and come back in another order. */
 function swizzle({ world, random, fault }: FaultContext): Undo {
-  const pairs = world.nodes.flatMap((a) => world.nodes.filter((b) => b !== a).map((b) => [a, b] as const));
+  const pairs = world.cluster.flatMap((a) => world.cluster.filter((b) => b !== a).map((b) => [a, b] as const));
   const stepMs = fault.lastsMs / (2 * pairs.length + 1);
   const undos: Undo[] = [];
   for (const [at, [a, b]] of random.shuffle(pairs).entries()) {
@@ -167,13 +168,14 @@ function crashLoop({ world, node, random }: FaultContext): Undo {
 }
 
 function rollingRestart({ world, fault }: FaultContext): Undo {
-  const stepMs = Math.max(fault.lastsMs, 4 * world.plan.timing.electionTimeoutMs) / world.nodes.length;
-  for (const [at, node] of world.nodes.entries()) {
+  const nodes = world.cluster;
+  const stepMs = Math.max(fault.lastsMs, 4 * world.plan.timing.electionTimeoutMs) / nodes.length;
+  for (const [at, node] of nodes.entries()) {
     world.later(at * stepMs, () => node.stopInOrder());
     world.later((at + 0.5) * stepMs, () => node.start());
   }
   return () => {
-    for (const node of world.nodes) node.start();
+    for (const node of nodes) node.start();
   };
 }
 
@@ -248,9 +250,10 @@ function oldCopy({ world, node, fault }: FaultContext): Undo | null {
 }
 
 function forAll(world: World, action: (node: SimulatedNode) => void): Undo {
-  for (const node of world.nodes) action(node);
+  const nodes = world.cluster;
+  for (const node of nodes) action(node);
   return () => {
-    for (const node of world.nodes) node.start();
+    for (const node of nodes) node.start();
   };
 }
 
@@ -261,20 +264,20 @@ const actions: Readonly<Record<FaultKind, Action>> = {
   cutLink: ({ world, node, other }) => cutBetween(world, [node], [other], bothWays),
   cutOneWay: ({ world, node, other }) => cutBetween(world, [node], [other], { there: true, back: false }),
   split: ({ world, random }) => {
-    const nodes = random.shuffle(world.nodes);
+    const nodes = random.shuffle(world.cluster);
     const size = 1 + random.integer(nodes.length - 1);
     return cutBetween(world, nodes.slice(0, size), nodes.slice(size), bothWays);
   },
   bridge: ({ world, node }) => {
-    const others = world.nodes.filter((each) => each !== node);
+    const others = world.cluster.filter((each) => each !== node);
     return cutBetween(world, others, others, { there: true, back: false });
   },
   chain: ({ world, random }) => {
-    const nodes = random.shuffle(world.nodes);
+    const nodes = random.shuffle(world.cluster);
     const undos = nodes.map((a, at) => cutBetween(world, [a], nodes.slice(at + 2), bothWays));
     return both(...undos);
   },
-  cutAll: ({ world }) => cutBetween(world, world.nodes, world.nodes, { there: true, back: false }),
+  cutAll: ({ world }) => cutBetween(world, world.cluster, world.cluster, { there: true, back: false }),
   flap,
   swizzle,
   delay: ({ world, fault }) => {
@@ -315,7 +318,7 @@ const actions: Readonly<Record<FaultKind, Action>> = {
     return null;
   },
   pauseAll: ({ world, fault, random }) => {
-    for (const node of world.nodes) world.pause(node.id, fault.lastsMs * (0.7 + 0.3 * random.fraction()));
+    for (const node of world.cluster) world.pause(node.id, fault.lastsMs * (0.7 + 0.3 * random.fraction()));
     return null;
   },
   stall: ({ world, node, random }) => {
@@ -376,4 +379,5 @@ const actions: Readonly<Record<FaultKind, Action>> = {
     return null;
   },
   ...clientFaults,
+  ...memberFaults,
 };

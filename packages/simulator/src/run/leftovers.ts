@@ -64,7 +64,10 @@ function excessOf(world: World, core: readonly SimulatedNode[], node: SimulatedN
   const { process } = node;
   if (process === null) return [];
   const peers = core.length - 1;
-  const broken = world.nodes.length - core.length;
+  const { voters, learners } = world.members.configuration;
+  // Of those that were removed lately links may be left; and members may be no machines at all.
+  const broken =
+    Math.max(world.nodes.filter(({ isInUse }) => isInUse).length, voters.length + learners.length) - core.length;
   const excess: string[] = [];
   const { endpoints } = world.network.place(node.id);
   const sockets = endpoints.size;

@@ -1,6 +1,8 @@
 /** The second half of a run: from the healing on everything has a bound (invariant 22), and in the end all is at rest (invariant 24). */
 import { probed } from "../node/host-access.js";
 import type { SimulatedNode } from "../node/simulated-node.js";
+import { changeInCalm, expectSettled } from "./calm-change.js";
+import type { Core } from "./core.js";
 import { leftoversOf } from "./leftovers.js";
 import { StuckError } from "./stuck-error.js";
 import { unansweredKeepalives } from "./unanswered.js";
@@ -19,7 +21,7 @@ const reconnectMs = 2_500;
 const judgedTtl = 30;
 
 /** A leader that serves soon, and every call ends: what is held is given back, so every waiter is granted. */
-export async function expectProgress(world: World, core: readonly SimulatedNode[], times: Times): Promise<void> {
+export async function expectProgress(world: World, core: Core, times: Times): Promise<void> {
   const { electionTimeoutMs } = world.plan.timing;
   const healedMs = world.nowMs;
   const random = world.stream("deaths at the healing");
@@ -45,10 +47,12 @@ export async function expectProgress(world: World, core: readonly SimulatedNode[
   }
   times.callsMs = world.nowMs - healedMs;
   await expectAnswers(world, core, servesMs);
+  await expectSettled(world, core);
+  await changeInCalm(world, core);
 }
 
 /** A session that was silent once is renewed like any other. */
-async function expectAnswers(world: World, core: readonly SimulatedNode[], servesMs: number): Promise<void> {
+async function expectAnswers(world: World, core: Core, servesMs: number): Promise<void> {
   const limitMs = 3 * world.plan.timing.electionTimeoutMs;
   const leader = servingLeader(world, core);
   const term = termOf(core);
@@ -61,7 +65,7 @@ async function expectAnswers(world: World, core: readonly SimulatedNode[], serve
 }
 
 /** Everybody is gone: all sessions end, nothing is left, the core is equal, and nobody campaigns any more. */
-export async function expectRest(world: World, core: readonly SimulatedNode[], times: Times): Promise<void> {
+export async function expectRest(world: World, core: Core, times: Times): Promise<void> {
   const { electionTimeoutMs } = world.plan.timing;
   const goneMs = world.nowMs;
   for (const client of world.clientIds()) world.killClient(client);
@@ -73,23 +77,23 @@ export async function expectRest(world: World, core: readonly SimulatedNode[], t
   times.sessionsMs = world.nowMs - goneMs;
   await world.run(5 * electionTimeoutMs + reconnectMs, () => areEqual(world, core));
   if (!areEqual(world, core))
-    throw new StuckError("no-convergence", `the core differs: ${core.map(standOf).join("; ")}`);
+    throw new StuckError("no-convergence", `the core differs: ${core.nodes.map(standOf).join("; ")}`);
   // One that was left deaf or mute may have led until a moment ago: that it is deposed is in order.
-  if (core.length < world.nodes.length) await world.run(4 * electionTimeoutMs);
+  if (core.isPart) await world.run(4 * electionTimeoutMs);
   const leader = servingLeader(world, core);
   const term = termOf(core);
   // The checker judges what it sees the whole time of.
   const isJudged = ttlMs >= judgedTtl * electionTimeoutMs;
   await world.run(isJudged ? 2 * ttlMs + 5 * electionTimeoutMs : 4 * electionTimeoutMs);
   // One outside that flaps may lead for a while, and then not.
-  if (leader !== null && core.includes(leader) && termOf(core) !== term)
+  if (leader !== null && core.has(leader) && termOf(core) !== term)
     throw new StuckError("term-rises", `the term rose from ${term} to ${termOf(core)} at rest`);
-  const left = leftoversOf(world, core);
+  const left = leftoversOf(world, core.nodes);
   if (left.length > 0) throw new StuckError("leftovers", `left at rest: ${left.join("; ")}`);
 }
 
 /** The leader's loop is stuck while sessions run out, mostly for less than it takes to depose it: that is no silence. Returns for how long. */
-function stallLeader(world: World, core: readonly SimulatedNode[]): number {
+function stallLeader(world: World, core: Core): number {
   const random = world.stream("last stall");
   if (!random.chance(0.4)) return 0;
   const ms = (0.7 + 0.6 * random.fraction()) * world.plan.timing.electionTimeoutMs;
@@ -102,12 +106,12 @@ function stallLeader(world: World, core: readonly SimulatedNode[]): number {
 }
 
 /** A node that leads, serves, and is followed by all of the core. One outside may: broken as it is, it can be heard. */
-function servingLeader(world: World, core: readonly SimulatedNode[]): SimulatedNode | null {
+function servingLeader(world: World, core: Core): SimulatedNode | null {
   for (const node of world.nodes) {
     if (node.host === null) continue;
     const { raft, isServing } = probed(node.host);
     if (raft.role !== "leader" || !isServing) continue;
-    const isFollowed = core.every(({ host }) => {
+    const isFollowed = core.nodes.every(({ host }) => {
       const other = host === null ? null : probed(host).raft;
       return other !== null && other.term === raft.term && other.leader === node.id;
     });
@@ -117,7 +121,7 @@ function servingLeader(world: World, core: readonly SimulatedNode[]): SimulatedN
 }
 
 /** Of the sessions that are there. */
-function longestTtl(world: World, core: readonly SimulatedNode[]): number {
+function longestTtl(world: World, core: Core): number {
   const host = servingLeader(world, core)?.host ?? null;
   let longestMs = world.plan.ttlMs;
   if (host !== null)
@@ -125,15 +129,15 @@ function longestTtl(world: World, core: readonly SimulatedNode[]): number {
   return longestMs;
 }
 
-function isEmpty(world: World, core: readonly SimulatedNode[]): boolean {
+function isEmpty(world: World, core: Core): boolean {
   const leader = servingLeader(world, core);
   if (leader === null || leader.host === null) return false;
   const { machine } = probed(leader.host).applier;
   return machine.sessionCount === 0 && machine.lockCount === 0;
 }
 
-function areEqual(world: World, core: readonly SimulatedNode[]): boolean {
-  return servingLeader(world, core) !== null && new Set(core.map(standOf)).size === 1;
+function areEqual(world: World, core: Core): boolean {
+  return servingLeader(world, core) !== null && new Set(core.nodes.map(standOf)).size === 1;
 }
 
 function standOf({ host }: SimulatedNode): string {
@@ -142,6 +146,6 @@ function standOf({ host }: SimulatedNode): string {
   return `${applier.lastApplied}/${raft.commitIndex}/${raft.lastIndex}`;
 }
 
-function termOf(core: readonly SimulatedNode[]): number {
-  return Math.max(...core.map(({ host }) => (host === null ? 0 : probed(host).raft.term)));
+function termOf(core: Core): number {
+  return Math.max(...core.nodes.map(({ host }) => (host === null ? 0 : probed(host).raft.term)));
 }

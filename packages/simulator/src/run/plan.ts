@@ -5,12 +5,16 @@
 import type { RaftLimits } from "@holdfast/raft";
 import { streamOf } from "../random.js";
 import type { Random } from "../random.js";
-import { drawCrashes, drawDivergence, drawFaults, drawLapses, drawRelay } from "./fault-kinds.js";
+import { changesMembers, drawCrashes, drawDivergence, drawFaults, drawLapses } from "./fault-kinds.js";
+import { drawMembers, drawRelay } from "./fault-kinds.js";
 import type { PlannedFault } from "./fault-kinds.js";
 
 export interface Plan {
   readonly seed: number;
+  /** Those that the cluster begins with. */
   readonly nodes: 1 | 3 | 5;
+  /** Machines that may be added. */
+  readonly spares: number;
   readonly firstIndex: number;
   readonly timing: PlannedTiming;
   readonly limits: PlannedLimits;
@@ -73,14 +77,16 @@ export function drawPlan(seed: number): Plan {
   const faultyMs = isRelay
     ? 20 * ttlMs
     : Math.min(Math.max(16 * timing.electionTimeoutMs, (isLapses ? 8 : 2.5) * ttlMs), 32 * timing.electionTimeoutMs);
+  const faults = draws[theme](random, { ...room, faultyMs });
   return {
     seed,
     nodes,
+    spares: faults.some(({ kind }) => changesMembers(kind)) ? random.between(2, 6) : 0,
     firstIndex: random.chance(0.1) ? 1_000_000_000_001 : 1,
     timing,
     limits: {
       ...drawLimits(random),
-      ...(theme === "divergence" || theme === "crashes" ? drawSmallSnapshots(random) : {}),
+      ...(theme === "divergence" || theme === "crashes" || theme === "members" ? drawSmallSnapshots(random) : {}),
     },
     world: {
       latencyMsMax: random.pick([0.5, 1, 5, timing.electionTimeoutMs / 20]),
@@ -97,7 +103,7 @@ export function drawPlan(seed: number): Plan {
     locks: random.between(1, isLapses ? 3 : 5),
     longHolds: isLapses,
     ttlMs,
-    faults: draws[theme](random, { ...room, faultyMs }),
+    faults,
     faultyMs,
     healsAll: random.chance(0.5),
   };
@@ -109,6 +115,7 @@ const draws = {
   divergence: drawDivergence,
   crashes: drawCrashes,
   lapses: drawLapses,
+  members: drawMembers,
 } as const;
 
 /** Some runs have one story, which chance tells too seldom. */
@@ -117,7 +124,8 @@ function drawTheme(random: Random): keyof typeof draws {
   if (draw < 0.02) return "relay";
   if (draw < 0.14) return "divergence";
   if (draw < 0.24) return "crashes";
-  return draw < 0.36 ? "lapses" : "any";
+  if (draw < 0.36) return "lapses";
+  return draw < 0.5 ? "members" : "any";
 }
 
 function drawSmallSnapshots(

@@ -2,6 +2,7 @@
  * Tells the history when a majority is up and hears one another: what is promised only then is judged only then. It is told late, when links
  * have had the time to be made anew, and its end at once.
  */
+import type { SimulatedNode } from "../node/simulated-node.js";
 import type { World } from "./world.js";
 
 /** Peers dial a lost one again within a second. */
@@ -37,22 +38,29 @@ export class QuorumClock {
     });
   }
 
-  /** A majority that runs, can write, and of which all hear one another. */
+  /** A majority of each configuration that may be in force, which runs, can write, and of which all hear one another. */
   #isGood(): boolean {
     const world = this.#world;
-    const well = world.nodes.filter(({ process, disk }) => process !== null && !process.isPaused && !disk.isStalled);
-    const majority = Math.floor(world.nodes.length / 2) + 1;
-    return (
-      world.isNetworkPlain && hasCircle(well, majority, (a, b) => !world.isCut(a.id, b.id) && !world.isCut(b.id, a.id))
-    );
+    if (!world.isNetworkPlain) return false;
+    const well = world.members.nodes.filter(({ process, disk, harms }) => {
+      return process !== null && !process.isPaused && !disk.isStalled && !harms.has("wipe");
+    });
+    const hear = (a: SimulatedNode, b: SimulatedNode): boolean => !world.isCut(a.id, b.id) && !world.isCut(b.id, a.id);
+    return hasCircle(well, [], hear, (circle) => world.members.isQuorum((node) => circle.includes(node)));
   }
 }
 
-/** Whether `size` of the items are friends of one another. */
-function hasCircle<Item>(items: readonly Item[], size: number, areFriends: (a: Item, b: Item) => boolean): boolean {
-  if (size === 0) return true;
+/** Whether some of the items that are all friends of one another, and of those of the circle, are enough together with it. */
+function hasCircle<Item>(
+  items: readonly Item[],
+  circle: readonly Item[],
+  areFriends: (a: Item, b: Item) => boolean,
+  isEnough: (circle: readonly Item[]) => boolean,
+): boolean {
+  if (isEnough(circle)) return true;
+  if (!isEnough([...circle, ...items])) return false;
   return items.some((item, at) => {
     const friends = items.slice(at + 1).filter((other) => areFriends(item, other));
-    return friends.length >= size - 1 && hasCircle(friends, size - 1, areFriends);
+    return hasCircle(friends, [...circle, item], areFriends, isEnough);
   });
 }

@@ -2,9 +2,9 @@
 import { check, historyVersion } from "@holdfast/checker";
 import type { History, Verdict } from "@holdfast/checker";
 import { probed } from "../node/host-access.js";
-import type { SimulatedNode } from "../node/simulated-node.js";
 import { InvariantError } from "../invariants/index.js";
 import { Faults } from "./active-faults.js";
+import type { Core } from "./core.js";
 import { countHistory } from "./history-counts.js";
 import { expectProgress, expectRest } from "./liveness.js";
 import type { Times } from "./liveness.js";
@@ -81,12 +81,12 @@ async function live(world: World, times: Times): Promise<void> {
   tellFinal(world, core);
 }
 
-function areAwake(world: World, core: readonly SimulatedNode[]): boolean {
-  const ids = [...core.map(({ id }) => id), ...world.clientIds()];
-  return core.every((node) => !node.isStopping) && ids.every((id) => world.process(id)?.isPaused !== true);
+function areAwake(world: World, core: Core): boolean {
+  const ids = [...core.nodes.map(({ id }) => id), ...world.clientIds()];
+  return core.nodes.every((node) => !node.isStopping) && ids.every((id) => world.process(id)?.isPaused !== true);
 }
 
-function tellFinal(world: World, core: readonly SimulatedNode[]): void {
+function tellFinal(world: World, { nodes: core }: Core): void {
   world.watch.assertConverged(core.map(({ id }) => id));
   for (const { id, host } of core) {
     if (host === null) continue;

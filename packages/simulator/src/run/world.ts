@@ -1,10 +1,9 @@
 /** One run's whole world: virtual time and network, nodes, clients, resources, the watch and the history. */
-import type { Message } from "@holdfast/raft";
-import type { Config, NodeHost } from "@holdfast/server";
+import type { Config } from "@holdfast/server";
 import type { Ending } from "@holdfast/server/parts";
 import { Counts } from "../clients/counts.js";
 import { ClusterWatch } from "../invariants/index.js";
-import type { Bounds, DurableView } from "../invariants/index.js";
+import type { Bounds } from "../invariants/index.js";
 import { probed } from "../node/host-access.js";
 import { SimulatedNode } from "../node/simulated-node.js";
 import { Network, usualNetwork } from "../network/index.js";
@@ -15,7 +14,10 @@ import { Recorder } from "../recorder.js";
 import { Scheduler } from "../scheduler.js";
 import { TraceHash } from "../trace-hash.js";
 import { Clients } from "./clients.js";
-import { configFor } from "./config.js";
+import { Administrator } from "./administrator.js";
+import { configFor, firstIdsOf, spareIdsOf } from "./config.js";
+import { watchHost } from "./host-watch.js";
+import { Members } from "./members.js";
 import type { Plan } from "./plan.js";
 import { QuorumClock } from "./quorum-clock.js";
 import { StuckError } from "./stuck-error.js";
@@ -44,17 +46,22 @@ export class World {
   readonly scheduler: Scheduler;
   readonly network: Network;
   readonly recorder: Recorder;
+  /** All machines for nodes, those too that were never used, and those of nodes that were removed. */
   readonly nodes: readonly SimulatedNode[];
+  readonly members: Members;
+  readonly administrator: Administrator;
   readonly clients: Clients;
   readonly watch: ClusterWatch;
   readonly counts: Counts = new Counts();
   areFaultsOver = false;
   readonly #quorum: QuorumClock;
-  readonly #config: Config;
   readonly #cuts = new Set<Cut>();
   /** Clients' machines that have lost their power. */
   readonly #dark = new Set<string>();
+  /** Nodes that were started when their removal was committed already. */
+  readonly #returned = new Set<string>();
   #impairments = 0;
+  #clusterId: string | null = null;
   /** A broken rule, found inside of a process's code, where nothing may be thrown. */
   #failure: Error | null = null;
 
@@ -68,10 +75,9 @@ export class World {
       { ...usualNetwork, latencyMsMin: latencyMsMax / 5, latencyMsMax, kernelBytes },
       { scheduler: this.scheduler, random: streamOf(seed, "network"), hash: this.hash },
     );
-    this.#config = configFor(plan);
-    const ids = this.#config.nodes.map(({ id }) => id);
+    const firstIds = firstIdsOf(plan);
     this.watch = new ClusterWatch({
-      voters: ids,
+      voters: firstIds,
       firstIndex,
       electionTimeoutMs: plan.timing.electionTimeoutMs,
       bounds: plan.limits.snapshotEntries < 1_000 ? { ...bounds, logEntries: 5_000 } : bounds,
@@ -79,9 +85,16 @@ export class World {
         onCommitted: () => undefined,
         onLeader: () => this.counts.add("leader elected"),
         onDeposed: () => undefined,
+        onMark: (mark) => this.counts.add(mark),
       },
     });
-    this.nodes = ids.map((id) => this.#createNode(id));
+    const config = configFor(plan, firstIds);
+    this.nodes = [
+      ...firstIds.map((id) => this.#createNode(id, config, () => null)),
+      ...spareIdsOf(plan).map((id) => this.#createNode(id, configFor(plan, [id]), () => this.clusterId)),
+    ];
+    this.members = new Members(this, firstIds);
+    this.administrator = new Administrator(this);
     this.clients = new Clients(this);
     this.#quorum = new QuorumClock(this);
   }
@@ -99,12 +112,23 @@ export class World {
     return streamOf(this.plan.seed, name);
   }
 
+  /** Those whom a fault may concern: members, and whatever else runs. */
+  get cluster(): readonly SimulatedNode[] {
+    return this.nodes.filter((node) => node.isRunning || this.members.isMember(node.id));
+  }
+
+  /** Null before formation. */
+  get clusterId(): string | null {
+    return this.#clusterId;
+  }
+
   start(): void {
+    const firstIds = firstIdsOf(this.plan);
     for (const node of this.nodes) {
       const random = this.stream(`rate ${node.id}`);
       node.setRate(1 + (2 * random.fraction() - 1) * this.plan.world.driftMax);
       this.recorder.emit({ kind: "clockRate", process: node.id, rate: node.rate });
-      node.start();
+      if (firstIds.includes(node.id)) node.start();
     }
     for (let count = 0; count < this.plan.clients; count += 1) this.addClient();
     for (let count = 0; count < this.plan.rawClients; count += 1) this.clients.addRaw();
@@ -173,6 +197,11 @@ export class World {
     });
   }
 
+  /** For errands: never resolves once faults are over. */
+  sleep(ms: number): Promise<void> {
+    return new Promise((resolve) => this.later(ms, resolve));
+  }
+
   /** Of the world itself, not of a process in it. */
   after(delayMs: number, run: () => void): void {
     this.scheduler.after(delayMs, "world", run);
@@ -192,10 +221,19 @@ export class World {
     this.counts.add(kind === "process" ? "node killed" : "node lost power");
   }
 
-  /** Whether a majority is left when this one never comes back. */
+  /** Whether a majority is left when this one never comes back, and one that all clients know. */
   canLose(node: SimulatedNode): boolean {
-    const lost = this.nodes.filter((each) => each !== node && each.isSpoilt).length;
-    return node.refusedFor === null && lost + 1 < this.nodes.length / 2;
+    if (node.refusedFor !== null) return false;
+    const isLeft = (each: SimulatedNode): boolean => each !== node && !each.isSpoilt;
+    return this.members.isQuorum(isLeft) && this.members.firstMembers.some(isLeft);
+  }
+
+  /** Its directory is emptied, while it is down. */
+  wipe(node: SimulatedNode): void {
+    node.wipe();
+    this.watch.onWiped(node.id);
+    this.recorder.tell(node.id, "is wiped");
+    this.counts.add("node wiped");
   }
 
   mendDisk(node: SimulatedNode): void {
@@ -321,20 +359,27 @@ export class World {
     this.clients.drain(id);
   }
 
-  #createNode(id: string): SimulatedNode {
+  #createNode(id: string, config: Config, joins: () => string | null): SimulatedNode {
     const node: SimulatedNode = new SimulatedNode(id, {
       scheduler: this.scheduler,
       network: this.network,
       recorder: this.recorder,
       counts: this.counts,
-      config: this.#config,
+      config,
+      joins,
       firstIndex: this.plan.firstIndex,
       busy: this.plan.world.busy,
       recordsPerPiece: this.plan.limits.recordsPerPiece,
       random: this.stream(`node ${id}`),
       events: {
-        onUp: () => this.#quorum.note(),
-        onHost: (up, host) => this.#onHost(up, host),
+        onUp: (up) => {
+          if (this.members.isRemoved(up.id)) this.#returned.add(up.id);
+          this.#quorum.note();
+        },
+        onHost: (up, host) => {
+          this.#clusterId ??= probed(host).options.clusterId;
+          watchHost(this, up, host);
+        },
         afterEvent: (up) => this.#guard(() => this.watch.afterEvent(up.id)),
         onRead: (node, connection, message) => this.watch.onClientRead(node.id, connection, message),
         onTold: (node, connection, message) => this.watch.onClientTold(node.id, connection, message),
@@ -346,42 +391,6 @@ export class World {
     return node;
   }
 
-  #onHost(node: SimulatedNode, host: NodeHost): void {
-    const { process, disk } = node;
-    if (process === null) return;
-    // A disk that lies says so of what is only in its cache.
-    const said = (): DurableView => (disk.counts.unsyncedWrites > 0 ? disk.visible() : disk.durable());
-    const view: DurableView = {
-      get hardState() {
-        return said().hardState;
-      },
-      get last() {
-        return said().last;
-      },
-      termAt: (index) => said().termAt(index),
-      chainAt: (index) => said().chainAt(index),
-    };
-    this.watch.onStarted(node.id, host, view, process);
-    const onMessages = host.onMessages.bind(host);
-    host.onMessages = (from, messages): void => {
-      this.watch.onDelivered(node.id, from);
-      onMessages(from, messages);
-    };
-    const { queue, parts } = probed(host);
-    const { links } = parts;
-    const takeEvents = queue.takeEvents.bind(queue);
-    queue.takeEvents = () => {
-      const events = takeEvents();
-      if (events.length > 1) this.counts.add("several events in one turn");
-      return events;
-    };
-    const send = links.send.bind(links);
-    links.send = (to: string, messages: readonly Message[]): void => {
-      if (node.process === process) for (const message of messages) this.watch.onSent(node.id, to, message);
-      send(to, messages);
-    };
-  }
-
   #onDown(node: SimulatedNode, ending: Ending | null): void {
     this.watch.onStopped(node.id);
     this.#quorum.note();
@@ -389,12 +398,19 @@ export class World {
     this.recorder.tell(node.id, `ends: ${ending.exit}${ending.sentence === null ? "" : `, ${ending.sentence}`}`);
     this.recorder.emit({ kind: "crashed", process: node.id });
     this.counts.add(`node ended: ${ending.exit}`);
+    if (ending.exit === "removed" && this.#returned.has(node.id))
+      this.counts.add("removed node came back and was refused");
+    if (ending.exit === "wrongInstance") this.counts.add("wiped node refused");
     if (ending.exit === "internal") this.fail(ending.error ?? new Error(ending.sentence ?? "internal"));
-    else if (!node.explains(ending))
+    else if (!this.#explains(node, ending))
       this.fail(
         new StuckError("sound-node-ends", `${node.id} ends without a reason: ${ending.sentence ?? ending.exit}`),
       );
     if (node.refusedFor !== null) this.counts.add("node refused for ever");
+  }
+
+  #explains(node: SimulatedNode, ending: Ending): boolean {
+    return ending.exit === "removed" ? this.members.isRemoved(node.id) : node.explains(ending);
   }
 
   #guard(check: () => void): void {

@@ -1,0 +1,73 @@
+/** One request to change the members, asked of a host as a client's frame would: past the network, through the gateway. */
+import type { ClientConnection, NodeHost } from "@holdfast/server";
+import type { MembershipChange } from "@holdfast/raft";
+import { limits } from "@holdfast/wire";
+import type { ClientMessage, ServerMessage } from "@holdfast/wire";
+
+export interface AdminRequest extends MembershipChange {
+  readonly isForced: boolean;
+}
+
+/** "completed", or why not. */
+export type OnAnswer = (answer: string) => void;
+
+/** Far from those that the listener gives. */
+const connectionId = 1_000_000_000;
+const questionId = 1;
+
+export class AdminCall {
+  readonly #request: AdminRequest;
+  readonly #onAnswer: OnAnswer;
+  #close: (() => void) | null = null;
+  #isOver = false;
+
+  constructor(request: AdminRequest, onAnswer: OnAnswer) {
+    this.#request = request;
+    this.#onAnswer = onAnswer;
+  }
+
+  begin({ gateway }: NodeHost): void {
+    if (this.#isOver) return;
+    const connection: ClientConnection = {
+      id: connectionId,
+      remote: "admin:1",
+      send: (message) => this.#onMessage(message),
+      noteWaiting: () => undefined,
+      close: () => undefined,
+    };
+    this.#close = () => gateway.onClosed(connection);
+    gateway.onOpened(connection);
+    gateway.onMessages(connection, [
+      {
+        kind: "hello",
+        protocol: limits.protocolVersion,
+        features: [],
+        clusterId: null,
+        seenIndex: 0,
+        info: "administrator",
+      },
+      { kind: "changeMembers", id: questionId, ...this.#request } satisfies ClientMessage,
+    ]);
+  }
+
+  /** Hangs up: what was asked may happen all the same. Does nothing once it is answered. */
+  abandon(): void {
+    this.#isOver = true;
+    this.#close?.();
+    this.#close = null;
+  }
+
+  #onMessage(message: ServerMessage): void {
+    if (this.#isOver) return;
+    if (message.kind === "membersChanged") this.#end("completed");
+    else if (message.kind === "refused") {
+      const { refusal } = message;
+      this.#end(refusal.code === "change_refused" ? refusal.reason : refusal.code);
+    }
+  }
+
+  #end(answer: string): void {
+    this.abandon();
+    this.#onAnswer(answer);
+  }
+}
