@@ -44,6 +44,8 @@ export class TestNode {
   readonly logFile: string;
   /** The program that the next start runs: this build's, or another release's. */
   bin: string = holdfastBin;
+  /** It is started with --join and these endpoints, not with the configuration file. */
+  joins: readonly string[] | null = null;
   private child: ChildProcess | null = null;
   private readonly configFile: string;
   private readonly nodeOptions: readonly string[];
@@ -62,6 +64,10 @@ export class TestNode {
     return `127.0.0.1:${this.clientPort}`;
   }
 
+  get peer(): string {
+    return `127.0.0.1:${this.peerPort}`;
+  }
+
   get isRunning(): boolean {
     return this.child !== null && this.child.exitCode === null && this.child.signalCode === null;
   }
@@ -75,17 +81,11 @@ export class TestNode {
   start(...extra: string[]): void {
     if (this.isRunning) throw new Error(`${this.id} runs already`);
     const log = openSync(this.logFile, "a");
-    const args = [
-      ...this.nodeOptions,
-      this.bin,
-      "node",
-      "--config",
-      this.configFile,
-      "--id",
-      this.id,
-      "--data",
-      this.directory,
-    ];
+    const from =
+      this.joins === null
+        ? ["--config", this.configFile]
+        : ["--join", this.joins.join(","), "--peer", this.peer, "--client", this.endpoint];
+    const args = [...this.nodeOptions, this.bin, "node", ...from, "--id", this.id, "--data", this.directory];
     this.child = spawn(process.execPath, [...args, ...extra], { stdio: ["ignore", log, log] });
     closeSync(log);
   }
@@ -125,13 +125,27 @@ export class TestNode {
 }
 
 export class TestCluster {
-  readonly nodes: readonly TestNode[];
   readonly root: string;
+  private readonly all: TestNode[];
   private readonly clients: Holdfast[] = [];
 
   private constructor(root: string, nodes: readonly TestNode[]) {
     this.root = root;
-    this.nodes = nodes;
+    this.all = [...nodes];
+  }
+
+  get nodes(): readonly TestNode[] {
+    return this.all;
+  }
+
+  /** Another node, on ports of its own; it runs, and waits until somebody adds it. */
+  async join(id: string): Promise<TestNode> {
+    const [clientPort = 0, peerPort = 0] = await freePorts(2);
+    const node = new TestNode(id, clientPort, peerPort, this.root, []);
+    node.joins = this.all.filter((other) => other.isRunning).map((other) => other.endpoint);
+    this.all.push(node);
+    node.start();
+    return node;
   }
 
   /** Started, formed, and with a leader. */

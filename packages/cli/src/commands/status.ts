@@ -18,7 +18,7 @@ export function addStatusCommand(program: Command, context: Context): void {
   withCluster(program.command("status"))
     .description("who leads, and how each node is; exit code 1 when nobody leads")
     .action(async (options: ClusterOptions) => {
-      const status = summaryOf(await reportsFor(options, context.io));
+      const status = await withPercents(summaryOf(await reportsFor(options, context.io)), options, context.io);
       context.io.out(options.json === true ? json(status) : statusText(status));
       if (status.leader === null) context.setExitCode(exitCodes.error);
     });
@@ -76,12 +76,29 @@ export function mergeReports(asked: readonly NodeReport[], all: readonly NodeRep
   });
 }
 
+/** Only the leader knows how far learners are; a status doesn't fail for want of it. */
+async function withPercents(status: StatusSummary, options: ClusterOptions, io: Io): Promise<StatusSummary> {
+  if (status.leader === null || !status.nodes.some(({ role }) => role === "learner")) return status;
+  const timeout = Math.min(options.timeout, nodeTimeoutMs);
+  const members = await withClient({ ...options, timeout }, io, (holdfast) => holdfast.members()).catch(() => null);
+  const percents = new Map(members?.members.map(({ id, percent }) => [id, percent]));
+  const nodes = status.nodes.map((node) =>
+    node.role === "learner" ? { ...node, percent: percents.get(node.id ?? "") ?? null } : node,
+  );
+  return { ...status, nodes };
+}
+
+/** What a node that was started to join says at /readyz. */
+const waitsWords = "waits to be added";
+
 export interface NodeSummary {
   /** Null for a node that didn't answer: nobody knows which it is. */
   readonly id: string | null;
   readonly endpoint: string;
-  /** "unreachable" when it didn't answer. */
+  /** "unreachable" when it didn't answer, "joining" when it waits to be added to the cluster. */
   readonly role: string;
+  /** Of a learner: how much of the leader's log it holds, as the leader knows it. */
+  readonly percent: number | null;
   readonly term: number | null;
   readonly commitIndex: number | null;
   readonly lastApplied: number | null;
@@ -129,7 +146,8 @@ function nodeSummary({ endpoint, status, error }: NodeReport, knownId: string | 
   return {
     id: status?.id ?? knownId,
     endpoint,
-    role: status?.role ?? "unreachable",
+    role: status?.role ?? (error?.message.includes(waitsWords) === true ? "joining" : "unreachable"),
+    percent: null,
     term: status?.term ?? null,
     commitIndex: status?.commitIndex ?? null,
     lastApplied: status?.lastApplied ?? null,
@@ -163,7 +181,7 @@ export function statusText(status: StatusSummary): string {
   const cell = (value: number | null): string => (value === null ? "" : String(value));
   const rows = status.nodes.map((node) => [
     plain(node.id ?? "?"),
-    plain(node.role),
+    plain(node.role) + (node.percent === null ? "" : ` ${node.percent} %`),
     ...[
       node.term,
       node.commitIndex,

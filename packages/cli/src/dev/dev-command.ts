@@ -213,7 +213,7 @@ class LocalCluster {
   }
 
   #advice({ id, code }: NodeEnd): string {
-    if (code !== null && code >= 77 && code <= 83) {
+    if (code !== null && code >= 77 && code <= 84) {
       const data = show(this.#place.data);
       return `starting it again can't help: see ${helpPage}, or, when nothing in it is needed, stop this cluster and remove the whole of ${data}`;
     }
