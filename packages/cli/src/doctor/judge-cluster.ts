@@ -39,7 +39,7 @@ function judgeReach(nodes: readonly NodeFacts[], examined: readonly Examined[]):
       node: id,
       seen: `is up, and not part of a cluster yet: ${after.health.problem}`,
       why: missing.length === 0 ? "It serves nobody." : `It serves nobody; it has no links with ${listed(missing)}.`,
-      mend: `start the others, or see why the links are missing: ${networkPage}`,
+      mend: `start the others, or see why the links are missing: ${networkPage}; a node that was started with --join: holdfast member add ${id} --peer HOST:PORT --client HOST:PORT`,
     });
   });
   const ids = examined.map(({ id }) => id);

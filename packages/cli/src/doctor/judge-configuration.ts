@@ -16,6 +16,7 @@ export function judgeConfiguration(facts: ClusterFacts, examined: readonly Exami
   const faults = [
     ...(newest === null ? [] : agreementFaults(examined, newest)),
     ...files.flatMap(({ node, name, file }) => (inForce === null ? [] : addressFaults(node, name, file, inForce))),
+    ...(facts.file === null || inForce === null ? [] : memberFaults(facts.file.name, facts.file.content, inForce)),
     ...fileFaults(files),
   ];
   const voters = inForce?.voters.map(({ id }) => id) ?? [];
@@ -23,7 +24,7 @@ export function judgeConfiguration(facts: ClusterFacts, examined: readonly Exami
   const seen =
     newest === null
       ? "not formed yet, and the files are equal"
-      : `equal on all and in the files: voters ${listed(voters)}${learners.length === 0 ? "" : `, learners ${listed(learners)}`}`;
+      : `equal on all, and no file says otherwise: voters ${listed(voters)}${learners.length === 0 ? "" : `, learners ${listed(learners)}`}`;
   return findingsOr("configuration", faults, seen);
 }
 
@@ -50,6 +51,8 @@ function agreementFaults(examined: readonly Examined[], newest: InForce): readon
   for (const { id, after } of examined) {
     if (after.host === null) continue;
     const { configuration, configurationIndex } = after.host;
+    // After a snapshot it has the snapshot's index: the same configuration may bear several.
+    if (JSON.stringify(configuration) === JSON.stringify(newest.configuration)) continue;
     if (configurationIndex < newest.configurationIndex) {
       faults.push(
         warning("configuration", {
@@ -59,7 +62,7 @@ function agreementFaults(examined: readonly Examined[], newest: InForce): readon
           mend: "see lag and links, and run this again",
         }),
       );
-    } else if (JSON.stringify(configuration) !== JSON.stringify(newest.configuration)) {
+    } else {
       faults.push(
         problem("configuration", {
           node: id,
@@ -77,32 +80,48 @@ function textOf(members: InForce["configuration"]["voters"]): string {
   return listed(members.map(({ id }) => id));
 }
 
+/** A node calls the others where its file says; where the file doesn't name one, and at all other nodes, the log's address counts. */
 function addressFaults(
   node: string | null,
   name: string,
   file: ConfigurationFile,
+  { voters, learners }: InForce["configuration"],
+): readonly Finding[] {
+  return [...voters, ...learners].flatMap((member) => {
+    const told = file.nodes.find(({ id }) => id === member.id);
+    if (told === undefined || (told.peer === member.peer && told.client === member.client)) return [];
+    return warning("configuration", {
+      node,
+      seen: `${name} has ${member.id} at ${told.peer} and ${told.client}, and the cluster at ${member.peer} and ${member.client}`,
+      why: "Who has the file calls it where the file says; the others and the clients where the cluster says.",
+      mend: `put the right addresses into the file on all machines: ${manual}#three-machines`,
+    });
+  });
+}
+
+/** A node's own file may be older than the members: what is judged is the one that somebody takes for the cluster's. */
+function memberFaults(
+  name: string,
+  file: ConfigurationFile,
   { voters, outgoing, learners }: InForce["configuration"],
 ): readonly Finding[] {
-  const faults: Finding[] = [];
-  const members = [...voters, ...learners];
-  const fault = (seen: string, mend: string): void => {
-    const why = "The log says who belongs to the cluster; what the file says is used at the next start.";
-    faults.push(warning("configuration", { node, seen, why, mend }));
-  };
-  const page = `correct the file on all machines: ${manual}#three-machines`;
-  for (const member of members) {
-    const own = file.nodes.find(({ id }) => id === member.id);
-    if (own === undefined) fault(`${name} doesn't name ${member.id}, a member of the cluster`, page);
-    else if (own.peer !== member.peer || own.client !== member.client) {
-      const told = `${own.peer} and ${own.client}`;
-      fault(`${name} has ${member.id} at ${told}, and the cluster at ${member.peer} and ${member.client}`, page);
-    }
-  }
-  const known = [...members, ...outgoing].map(({ id }) => id);
-  for (const { id } of file.nodes) {
-    if (!known.includes(id)) fault(`${name} names ${id}, which is no member of the cluster`, page);
-  }
-  return faults;
+  const fault = (seen: string): Finding =>
+    warning("configuration", {
+      node: null,
+      seen,
+      why: "Who belongs to the cluster stands in its log; the file is out of date, or that of another cluster.",
+      mend: "correct the file; holdfast member list tells who belongs to the cluster",
+    });
+  const members = [...voters, ...outgoing, ...learners].map(({ id }) => id);
+  const named = file.nodes.map(({ id }) => id);
+  return [
+    ...members
+      .filter((id) => !named.includes(id))
+      .map((id) => fault(`${name} doesn't name ${id}, a member of the cluster`)),
+    ...named
+      .filter((id) => !members.includes(id))
+      .map((id) => fault(`${name} names ${id}, which is no member of the cluster`)),
+  ];
 }
 
 /** Times and limits must be the same everywhere: a leader that is patient, and followers that aren't, vote each other down. */
