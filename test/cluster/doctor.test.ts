@@ -67,7 +67,7 @@ describe("holdfast doctor", { timeout: 480_000 }, () => {
     for (const node of cluster.nodes) node.start();
     leader = await cluster.leader(90_000);
     const client = await cluster.connect();
-    for (let at = 0; at < 40; at += 1) await (await client.acquire(`work:${at % 7}`)).release();
+    for (let at = 0; at < 40; at += 1) await (await client.acquire(`work:${at % 7}`, { waitMs: 120_000 })).release();
   });
   after(async () => cluster?.close());
 
