@@ -11,8 +11,24 @@ import { CliProcess, runCli } from "../cli/cli-process.js";
 import type { CliResult } from "../cli/cli-process.js";
 import { freePorts, statusOf, TestCluster } from "../harness/cluster.js";
 import type { TestNode } from "../harness/cluster.js";
-import { until } from "../harness/until.js";
+import { until as untilWithin } from "../harness/until.js";
 import { commandsOf } from "./member-commands.js";
+
+/** Patient: a dozen processes may share a slow machine, and no time is measured here. */
+const timing = { heartbeatMs: 250, electionTimeoutMs: 3_000 };
+const ttlMs = 60_000;
+const limitMs = 120_000;
+
+async function until(what: string, test: () => boolean | Promise<boolean>): Promise<void> {
+  await untilWithin(what, test, limitMs);
+}
+
+async function startCluster(): Promise<TestCluster> {
+  const cluster = await TestCluster.create({ timing });
+  for (const node of cluster.nodes) node.start();
+  await cluster.leader(limitMs);
+  return cluster;
+}
 
 interface Members {
   readonly leader: string;
@@ -38,7 +54,7 @@ class Worker {
   private async run(client: Holdfast, name: string): Promise<void> {
     let token = 0;
     while (!this.isOver) {
-      const lock = await client.acquire(name, { waitMs: 60_000 });
+      const lock = await client.acquire(name, { waitMs: 120_000 });
       assert.ok(lock.token > token, `${name}: ${lock.token} after ${token}`);
       token = lock.token;
       await lock.release();
@@ -48,7 +64,7 @@ class Worker {
   }
 }
 
-describe("a cluster whose members change", { timeout: 600_000 }, () => {
+describe("a cluster whose members change", { timeout: 1_200_000 }, () => {
   let cluster: TestCluster;
   let client: Holdfast;
   let kept: Lock;
@@ -56,11 +72,11 @@ describe("a cluster whose members change", { timeout: 600_000 }, () => {
   let isAborted = false;
 
   before(async () => {
-    cluster = await TestCluster.start();
-    client = await cluster.connect({ ttlMs: 20_000 });
+    cluster = await startCluster();
+    client = await cluster.connect({ ttlMs, connectTimeoutMs: limitMs });
     kept = await client.acquire("kept");
     kept.signal.addEventListener("abort", () => (isAborted = true));
-    const others = await Promise.all([1, 2].map(() => cluster.connect({ ttlMs: 20_000 })));
+    const others = await Promise.all([1, 2].map(() => cluster.connect({ ttlMs, connectTimeoutMs: limitMs })));
     workers = others.flatMap((other, at) => [new Worker(other, `work:${at}`), new Worker(other, "shared work")]);
   });
   after(async () => cluster?.close());
@@ -72,7 +88,7 @@ describe("a cluster whose members change", { timeout: 600_000 }, () => {
   }
 
   function cli(...words: readonly string[]): Promise<CliResult> {
-    return runCli(words, environment());
+    return runCli([...words, "--timeout", "60s"], environment());
   }
 
   async function members(): Promise<Members> {
@@ -112,7 +128,7 @@ describe("a cluster whose members change", { timeout: 600_000 }, () => {
     await dead.kill();
     rmSync(dead.directory, { recursive: true });
     dead.start();
-    assert.equal(await dead.exited(), 80, "a wiped directory under an old id");
+    assert.equal(await dead.exited(limitMs), 80, "a wiped directory under an old id");
     const n4 = await cluster.join("n4");
     await until("it waits", () => /n4 waits to be added: holdfast member add n4/.test(n4.log()));
     const ready = await fetch(`http://${n4.endpoint}/readyz`);
@@ -130,7 +146,7 @@ describe("a cluster whose members change", { timeout: 600_000 }, () => {
 
     // The old id, with a directory that was never formed: nobody calls it, but the cluster says so when it asks.
     const back = await cluster.join("n3");
-    assert.equal(await back.exited(), 84);
+    assert.equal(await back.exited(limitMs), 84);
     assert.match(back.log(), /n3 was removed from this cluster/);
     await n4.kill();
     n4.start();
@@ -172,9 +188,9 @@ describe("a cluster whose members change", { timeout: 600_000 }, () => {
     assert.equal(await voters(), "n4 n5 n6");
     for (const id of ["n1", "n2"]) {
       const gone = cluster.node(id);
-      assert.equal(await gone.exited(), 84);
+      assert.equal(await gone.exited(limitMs), 84);
       gone.start();
-      assert.equal(await gone.exited(), 84, "and again, at once");
+      assert.equal(await gone.exited(limitMs), 84, "and again, at once");
       assert.match(gone.log(), new RegExp(`${id} was removed from its cluster`));
     }
     await allIsWell();
@@ -184,7 +200,7 @@ describe("a cluster whose members change", { timeout: 600_000 }, () => {
     for (const id of ["n7", "n8", "n9"]) await cluster.join(id);
     await follow("Move the cluster to other machines");
     assert.equal(await voters(), "n7 n8 n9");
-    for (const id of ["n4", "n5", "n6"]) assert.equal(await cluster.node(id).exited(), 84);
+    for (const id of ["n4", "n5", "n6"]) assert.equal(await cluster.node(id).exited(limitMs), 84);
     await allIsWell();
     for (const worker of workers) await worker.stop();
     assert.equal(await kept.release(), "released");
@@ -194,21 +210,21 @@ describe("a cluster whose members change", { timeout: 600_000 }, () => {
     const nodes = ["n7", "n8", "n9"].map((id) => cluster.node(id));
     for (const node of nodes) await node.kill();
     for (const node of nodes) node.start();
-    const lock = await client.acquire("kept", { waitMs: 60_000 });
+    const lock = await client.acquire("kept", { waitMs: 120_000 });
     assert.ok(lock.token > kept.token);
     await lock.release();
   });
 });
 
-describe("a restored cluster", { timeout: 300_000 }, () => {
+describe("a restored cluster", { timeout: 900_000 }, () => {
   let cluster: TestCluster;
   before(async () => {
-    cluster = await TestCluster.start();
+    cluster = await startCluster();
   });
   after(async () => cluster?.close());
 
   it("grows from 1 to 3 by the same commands", async () => {
-    const first = await cluster.connect();
+    const first = await cluster.connect({ connectTimeoutMs: limitMs });
     const { token } = await first.acquire("doc");
     const file = join(cluster.root, "backup");
     const run = async (words: readonly string[], endpoints: readonly string[]): Promise<string> => {
@@ -233,8 +249,11 @@ describe("a restored cluster", { timeout: 300_000 }, () => {
     assert.ok(joined.every(({ directory }) => existsSync(join(directory, "joined.json"))));
     // The first may go now: the other two have everything.
     await n1.kill();
-    const client = await cluster.connect({ endpoints: joined.map(({ endpoint }) => endpoint) });
-    const lock = await client.acquire("doc", { waitMs: 90_000 });
+    const client = await cluster.connect({
+      connectTimeoutMs: limitMs,
+      endpoints: joined.map(({ endpoint }) => endpoint),
+    });
+    const lock = await client.acquire("doc", { waitMs: 120_000 });
     assert.ok(lock.token > token);
     await lock.release();
   });

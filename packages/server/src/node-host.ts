@@ -531,6 +531,9 @@ export class NodeHost implements PeerEvents {
   }
 
   private readSnapshot(to: NodeId, base: LogBase, chunk: number): void {
+    // A log that begins above 1 has no snapshot at its beginning, and a node that begins below it needs one.
+    const hasNone = this.parts.store.snapshot === null && this.applier.lastApplied > this.raft.snapshotIndex;
+    if (hasNone && !this.snapshots.isTaking) this.beginSnapshot();
     this.source.read(base.position.index, chunk).then(
       ({ bytes, done }) =>
         this.enqueue({

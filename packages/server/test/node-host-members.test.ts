@@ -128,6 +128,20 @@ describe("members, asked by a client", () => {
     assert.deepEqual(cluster.errors, []);
   });
 
+  it("grow by a node that begins below the first entry, though nobody has taken a snapshot yet", async () => {
+    const cluster = new VirtualCluster({ firstIndex: 5_000 });
+    const leader = await cluster.leader();
+    const client = cluster.client(leader);
+    await openMany(client, 1, 3);
+    assert.equal(leader.host?.status().snapshotIndex, 4_999, "there is none");
+    await done(client, { add: [memberOf("n4")] });
+    // A member that has compacted its log doesn't know where the cluster's began.
+    cluster.join("n4", 1);
+    await caughtUp(cluster, client, "n4");
+    await cluster.converged();
+    assert.deepEqual(cluster.errors, []);
+  });
+
   it("are told to the clients that want to hear it, and to nobody else", async () => {
     const cluster = new VirtualCluster();
     const leader = await cluster.leader();

@@ -40,6 +40,8 @@ export function seededRandom(seed: number): { integer(below: number): number } {
 
 export interface ClusterOptions {
   readonly nodes?: number;
+  /** Index of the log's first entry; 1 by default. */
+  readonly firstIndex?: number;
   readonly seed?: number;
   readonly snapshotEntries?: number;
   readonly recordsPerPiece?: number;
@@ -99,16 +101,16 @@ export class VirtualCluster {
     for (const node of this.nodes) this.start(node);
   }
 
-  /** Another node, with what a member hands to one that was added: the log's beginning. It runs at once. */
-  join(id: NodeId): VirtualNode {
-    const node = this.place(id);
+  /** Another node, with what a member hands to one that was added: the log's beginning, as far as it knows that. It runs at once. */
+  join(id: NodeId, firstIndex?: number): VirtualNode {
+    const node = this.place(id, firstIndex);
     this.start(node);
     return node;
   }
 
-  private place(id: NodeId): VirtualNode {
+  private place(id: NodeId, firstIndex = this.options.firstIndex ?? 1): VirtualNode {
     const { configuration, clock, options } = this;
-    const base: LogBase = { position: { term: 0 as Term, index: 0 as Index }, chain: 0, configuration };
+    const base: LogBase = { position: { term: 0 as Term, index: (firstIndex - 1) as Index }, chain: 0, configuration };
     const versions = options.versions ?? versionRange;
     const node = new VirtualNode(id, new MemoryDisk(base), new ProcessClock(clock), versions);
     this.nodes.push(node);
