@@ -39,11 +39,15 @@ interface Members {
 /** Takes one lock after the other until it is told to stop; each token is above the one before. */
 class Worker {
   rounds = 0;
+  /** Why it has ended though nobody told it to. */
+  problem: unknown = null;
   private isOver = false;
   private readonly done: Promise<void>;
 
   constructor(client: Holdfast, name: string) {
-    this.done = this.run(client, name);
+    this.done = this.run(client, name).catch((error: unknown) => {
+      this.problem = error;
+    });
   }
 
   async stop(): Promise<void> {
@@ -117,7 +121,10 @@ describe("a cluster whose members change", { timeout: 1_200_000 }, () => {
   /** Nothing is lost, and everybody has got on since the last look. */
   async function allIsWell(): Promise<void> {
     const rounds = workers.map((worker) => worker.rounds);
-    await until("the workers get on", () => workers.every((worker, at) => worker.rounds > (rounds[at] ?? 0) + 2));
+    await until("the workers get on", () => {
+      for (const { problem } of workers) assert.equal(problem, null);
+      return workers.every((worker, at) => worker.rounds > (rounds[at] ?? 0) + 2);
+    });
     assert.deepEqual([isAborted, kept.state], [false, "held"]);
     const view = await client.inspect("kept");
     assert.equal(view?.holders[0]?.token, kept.token);
@@ -133,8 +140,10 @@ describe("a cluster whose members change", { timeout: 1_200_000 }, () => {
     await until("it waits", () => /n4 waits to be added: holdfast member add n4/.test(n4.log()));
     const ready = await fetch(`http://${n4.endpoint}/readyz`);
     assert.deepEqual([ready.status, /waits to be added/.test(await ready.text())], [503, true]);
-    const { out } = await cli("status", "--json", "--endpoints", n4.endpoint);
-    assert.equal((JSON.parse(out) as { nodes: { role: string }[] }).nodes[0]?.role, "joining");
+    await until("status says so", async () => {
+      const { out } = await cli("status", "--json", "--endpoints", n4.endpoint);
+      return (JSON.parse(out) as { nodes: { role: string }[] }).nodes[0]?.role === "joining";
+    });
 
     const [replaced] = await follow("Replace a dead node");
     assert.match(replaced?.out ?? "", /n4 is a learner\n(.*\n)*n4 has caught up\nn4 is a voter, n3 is removed\n/);
@@ -203,6 +212,7 @@ describe("a cluster whose members change", { timeout: 1_200_000 }, () => {
     for (const id of ["n4", "n5", "n6"]) assert.equal(await cluster.node(id).exited(limitMs), 84);
     await allIsWell();
     for (const worker of workers) await worker.stop();
+    for (const { problem } of workers) assert.equal(problem, null);
     assert.equal(await kept.release(), "released");
   });
 

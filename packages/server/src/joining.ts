@@ -60,7 +60,7 @@ export interface Joining {
 const joinedFile = "joined.json";
 const formatVersion = 1;
 const retryMs = 1_000;
-const answerMs = 3_000;
+const answerMs = 10_000;
 
 export function clusterFactsOf(config: Config, clusterId: string, removed: readonly NodeId[]): ClusterFacts {
   const { cluster, timing, limits } = config;

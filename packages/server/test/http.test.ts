@@ -10,6 +10,8 @@ import type { CheckupAnswer } from "../src/checkup.js";
 import { parseConfig } from "../src/config.js";
 import { createHttpHandler } from "../src/http.js";
 import type { Health } from "../src/http.js";
+import { askForCluster } from "../src/joining.js";
+import type { ClusterFacts, NodeIdentity } from "../src/joining.js";
 
 interface Answer {
   readonly status: number;
@@ -38,6 +40,8 @@ describe("plain HTTP on the client port", () => {
   let port = 0;
   let health: Health = { isLive: true, isReady: true, problem: null };
   let status: object | null = null;
+  let identity: NodeIdentity | null = null;
+  let cluster: ClusterFacts | null = null;
   let figures: () => Promise<string> = () => Promise.resolve("holdfast_raft_term 1\n");
 
   before(async () => {
@@ -46,8 +50,8 @@ describe("plain HTTP on the client port", () => {
       createHttpHandler(options, {
         health: () => health,
         status: () => status,
-        identity: () => null,
-        cluster: () => null,
+        identity: () => identity,
+        cluster: () => cluster,
         clock: () => ({ boot: 7, monotonicMs: 1_234.5 }),
         checkup: () => checkup,
         metrics: async () => ({ contentType: "text/plain; version=0.0.4", text: await figures() }),
@@ -116,6 +120,23 @@ describe("plain HTTP on the client port", () => {
     assert.equal(problemIn(await ask("/v1/status")).detail, "the cluster is not formed yet");
     status = { id: "n1", role: "leader" };
     assert.deepEqual(JSON.parse((await ask("/v1/status")).text), { id: "n1", role: "leader" });
+  });
+
+  test("/v1/identity and /v1/cluster: for a node that joins, and whoever adds it", async () => {
+    health = { isLive: true, isReady: false, problem: "n4 waits to be added" };
+    for (const path of ["/v1/identity", "/v1/cluster"]) {
+      const answer = await ask(path);
+      assert.deepEqual([answer.status, problemIn(answer).detail], [503, "n4 waits to be added"]);
+    }
+    identity = { id: "n4", instance: "i", peer: "a:1", client: "a:2", clusterId: null };
+    cluster = { cluster: "test", clusterId: "c", timing: { heartbeatMs: 100 }, limits: {}, removed: ["n3"] };
+    assert.deepEqual(JSON.parse((await ask("/v1/identity")).text), identity);
+    assert.deepEqual(JSON.parse((await ask("/v1/cluster")).text), cluster);
+    const asked = await askForCluster(`127.0.0.1:${port}`);
+    assert.deepEqual(asked, cluster);
+    cluster = null;
+    await assert.rejects(askForCluster(`127.0.0.1:${port}`), { message: "n4 waits to be added" });
+    server.closeAllConnections();
   });
 
   test("other paths and methods are problems too", async () => {

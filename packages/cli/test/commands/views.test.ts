@@ -61,6 +61,22 @@ test("status: leader, and each node; one that is silent has its name from the ot
   );
 });
 
+test("status: a node that waits to be added is joining, and a learner shows how far it is", () => {
+  const problem = "127.0.0.1:7103: n3 waits to be added: holdfast member add n3 --peer a:1 --client 127.0.0.1:7103";
+  const waiting: NodeReport = {
+    endpoint: "127.0.0.1:7103",
+    status: null,
+    error: new HoldfastError("unreachable", problem),
+  };
+  const status = summaryOf([statusOf("n1", "leader", 4), statusOf("n2", "learner", 4), waiting]);
+  assert.deepEqual(
+    status.nodes.map(({ role }) => role),
+    ["leader", "learner", "joining"],
+  );
+  const nodes = status.nodes.map((node) => ({ ...node, percent: node.role === "learner" ? 62 : null }));
+  assert.match(statusText({ ...status, nodes }), /^n2 +learner 62 % +4 /m);
+});
+
 test("status: a leader of an older term, cut off from the rest, is not the cluster's", () => {
   const deposed = [statusOf("n1", "leader", 4), statusOf("n2", "follower", 5), statusOf("n3", "candidate", 5)];
   assert.equal(summaryOf(deposed).leader, null);
