@@ -41,6 +41,7 @@ function* changesOf(plan: Plan): Generator<Change> {
   const kinds = [...new Set(plan.faults.map(({ kind }) => kind))];
   for (const left of kinds) yield (from) => ({ ...from, faults: from.faults.filter(({ kind }) => kind !== left) });
   if (plan.rawClients > 0) yield (from) => ({ ...from, rawClients: from.rawClients - 1 });
+  if (plan.spares > 0) yield (from) => ({ ...from, spares: from.spares - 1 });
   if (plan.clients > 1) yield (from) => ({ ...from, clients: from.clients - 1 });
   if (plan.longHolds) yield (from) => ({ ...from, longHolds: false });
   if (plan.locks > 1) yield (from) => ({ ...from, locks: from.locks - 1 });

@@ -13,8 +13,7 @@ export function checkLog(node: WatchedNode, life: Life, ghost: GhostLog): void {
   }
   if (base !== life.baseIndex || life.status === null) checkBase(node, raft, ghost);
   const from = isKept ? Math.max(life.lastIndex, base) + 1 : firstNewIndex(raft, ghost);
-  life.truncatedConfigurations += life.configurations.filter(({ index }) => index > base && index >= from).length;
-  life.configurations = life.configurations.filter(({ index }) => index > base && index < from);
+  noteConfigurations(life, base);
   let previousTerm: number = raft.termAt((from - 1) as Index) ?? 0;
   for (let index = from; index <= raft.lastIndex; index += 1) {
     const entry = raft.entryAt(index as Index);
@@ -24,8 +23,23 @@ export function checkLog(node: WatchedNode, life: Life, ghost: GhostLog): void {
     });
     previousTerm = entry.term;
     checkMatching(node, entry, ghost);
-    const { chain, payload } = entry;
-    if (entry.kind === "configuration") life.configurations.push({ index: entry.index, chain, payload });
+  }
+}
+
+/** Entries that change the configuration: those that still stand, and those that have come; what others have had counts like any. */
+function noteConfigurations(life: Life, base: number): void {
+  const { raft } = life.probe;
+  const behind = life.configurations.filter(({ index }) => index > base);
+  const standing = behind.filter(({ index, chain }) => raft.chainAt(index) === chain);
+  life.truncatedConfigurations += behind.length - standing.length;
+  const isKept = standing.length === behind.length && raft.chainAt(life.lastIndex) === life.lastChain;
+  // Cut off, or all of it new: looked at from its beginning.
+  const from = Math.max(isKept ? life.lastIndex : base, base) + 1;
+  life.configurations = standing.filter(({ index }) => index < from);
+  for (let index = from; index <= raft.lastIndex; index += 1) {
+    const entry = raft.entryAt(index as Index);
+    if (entry?.kind !== "configuration") continue;
+    life.configurations.push({ index: entry.index, chain: entry.chain, payload: entry.payload });
   }
 }
 

@@ -40,6 +40,7 @@ const passing: ReadonlySet<string> = new Set([
 
 export class Administrator {
   readonly #world: World;
+  readonly #waiting = new Set<() => void>();
 
   constructor(world: World) {
     this.#world = world;
@@ -63,7 +64,7 @@ export class Administrator {
   ask(change: Change, { at, isForced = false, patienceMs }: Asking): Promise<string> {
     const world = this.#world;
     const node = at ?? world.leader();
-    if (node === null) return world.sleep(patienceMs).then(() => notAsked);
+    if (node === null) return this.#leaderWithin(patienceMs).then(() => notAsked);
     const areFaultsOver = world.areFaultsOver;
     const whole: MembershipChange = { add: [], promote: [], remove: [], ...change };
     return new Promise((resolve) => {
@@ -93,9 +94,26 @@ export class Administrator {
       const answer = await this.ask(change, { ...options, patienceMs });
       if (answer === "completed" || this.isDone(change)) return true;
       if (!passing.has(answer)) return false;
-      await world.sleep(this.#electionTimeoutMs / 4);
+      await this.#leaderWithin(this.#electionTimeoutMs / 4);
     }
     return this.isDone(change);
+  }
+
+  /** A leader was elected this very moment: who waits for one asks it before it can be ready. */
+  onLeader(): void {
+    for (const wake of this.#waiting) wake();
+  }
+
+  /** Resolves when a leader is elected, or the time is over. */
+  #leaderWithin(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const wake = (): void => {
+        this.#waiting.delete(wake);
+        resolve();
+      };
+      this.#waiting.add(wake);
+      this.#world.later(ms, wake);
+    });
   }
 
   /** Adds a node that waits, as a learner. */

@@ -88,6 +88,7 @@ const figures: Readonly<Record<FaultKind, Figure>> = {
   resizeCluster: ({ counts }) => counts.of("cluster made larger") + counts.of("cluster made smaller"),
   wipeNode: ({ counts }) => counts.of("wiped node refused"),
   returnRemoved: ({ counts }) => counts.of("removed node came back and was refused"),
+  strandChange: ({ counts }) => counts.of("configuration truncated"),
   oddRequest: ({ counts }) => counts.of("odd request refused"),
 };
 

@@ -18,7 +18,8 @@ export type MemberFaultKind =
   | "resizeCluster"
   | "wipeNode"
   | "returnRemoved"
-  | "oddRequest";
+  | "oddRequest"
+  | "strandChange";
 
 export type FaultKind =
   | ClientFaultKind
@@ -153,6 +154,7 @@ const faultKinds: Readonly<Record<FaultKind, KindFacts>> = {
   wipeNode: { family: "members", nodesMin: 3 },
   returnRemoved: { family: "members", nodesMin: 3 },
   oddRequest: { family: "members" },
+  strandChange: { family: "members", nodesMin: 3 },
 };
 
 export function changesMembers(kind: FaultKind): boolean {
@@ -254,6 +256,8 @@ export function drawMembers(random: Random, room: FaultRoom): PlannedFault[] {
     "wipeNode",
     "returnRemoved",
     "oddRequest",
+    "strandChange",
+    "strandChange",
   ];
   const others: readonly FaultKind[] = [
     "isolate",

@@ -1,6 +1,7 @@
 /** Changes of the members, as faults that are planned: each a small errand of the administrator. What it is about ends with it, or with the faults. */
 import type { SimulatedNode } from "../node/simulated-node.js";
 import { pickSome } from "./administrator.js";
+import type { Change } from "./administrator.js";
 import type { MemberFaultKind } from "./fault-kinds.js";
 import type { Action, FaultContext } from "./faults.js";
 import { memberFor } from "./members.js";
@@ -97,6 +98,24 @@ async function returnRemoved({ world, random }: FaultContext): Promise<void> {
   node.startAgain();
 }
 
+/** A leader that nobody hears any more is asked, and asked again: what it writes into its log is cut off, once it hears of its successor. */
+async function strandChange({ world, random, fault }: FaultContext): Promise<void> {
+  const { administrator, members, plan } = world;
+  const spare = random.chance(0.5) ? await administrator.startSpare() : null;
+  const leader = world.leader();
+  if (leader === null) return;
+  const undos = world.cluster
+    .filter((node) => node !== leader)
+    .flatMap(({ id }) => [world.cut(leader.id, id), world.cut(id, leader.id)]);
+  const { voters } = members.configuration;
+  const joining = spare === null ? memberFor("ghost", "nobody's") : memberFor(spare.id, spare.directory.instance ?? "");
+  const changes: readonly Change[] = [{ add: [joining] }, { remove: [random.pick(voters).id] }];
+  const asking = { at: leader, patienceMs: fault.lastsMs };
+  for (const change of random.shuffle(changes)) void administrator.ask(change, asking);
+  await world.sleep(random.logUniform(2, 5) * plan.timing.electionTimeoutMs);
+  for (const undo of undos) undo();
+}
+
 /** What must be refused, and what was asked before. */
 async function oddRequest({ world, node, other, random, fault }: FaultContext): Promise<void> {
   const { administrator, members } = world;
@@ -130,4 +149,5 @@ export const memberFaults: Readonly<Record<MemberFaultKind, Action>> = {
   wipeNode: errand(wipeNode),
   returnRemoved: errand(returnRemoved),
   oddRequest: errand(oddRequest),
+  strandChange: errand(strandChange),
 };

@@ -14,6 +14,7 @@ import { Recorder } from "../recorder.js";
 import { Scheduler } from "../scheduler.js";
 import { TraceHash } from "../trace-hash.js";
 import { Clients } from "./clients.js";
+import { Cuts } from "./cuts.js";
 import { Administrator } from "./administrator.js";
 import { configFor, firstIdsOf, spareIdsOf } from "./config.js";
 import { watchHost } from "./host-watch.js";
@@ -33,13 +34,6 @@ const bounds: Bounds = {
   openRounds: 2_000,
 };
 
-/** A cut that is in force. */
-interface Cut {
-  readonly from: string;
-  readonly to: string;
-  readonly undo: Undo;
-}
-
 export class World {
   readonly plan: Plan;
   readonly hash: TraceHash = new TraceHash();
@@ -55,7 +49,7 @@ export class World {
   readonly counts: Counts = new Counts();
   areFaultsOver = false;
   readonly #quorum: QuorumClock;
-  readonly #cuts = new Set<Cut>();
+  readonly #cuts: Cuts;
   /** Clients' machines that have lost their power. */
   readonly #dark = new Set<string>();
   /** Nodes that were started when their removal was committed already. */
@@ -83,7 +77,10 @@ export class World {
       bounds: plan.limits.snapshotEntries < 1_000 ? { ...bounds, logEntries: 5_000 } : bounds,
       events: {
         onCommitted: () => undefined,
-        onLeader: () => this.counts.add("leader elected"),
+        onLeader: () => {
+          this.counts.add("leader elected");
+          this.administrator.onLeader();
+        },
         onDeposed: () => undefined,
         onMark: (mark) => this.counts.add(mark),
       },
@@ -93,6 +90,7 @@ export class World {
       ...firstIds.map((id) => this.#createNode(id, config, () => null)),
       ...spareIdsOf(plan).map((id) => this.#createNode(id, configFor(plan, [id]), () => this.clusterId)),
     ];
+    this.#cuts = new Cuts(this.network, () => this.#quorum.note());
     this.members = new Members(this, firstIds);
     this.administrator = new Administrator(this);
     this.clients = new Clients(this);
@@ -312,26 +310,16 @@ export class World {
   }
 
   cut(from: string, to: string): Undo {
-    const cut: Cut = { from, to, undo: this.network.cut(from, to) };
-    this.#cuts.add(cut);
-    this.#quorum.note();
-    return () => {
-      if (!this.#cuts.delete(cut)) return;
-      cut.undo();
-      this.#quorum.note();
-    };
+    return this.#cuts.cut(from, to);
   }
 
   isCut(from: string, to: string): boolean {
-    for (const cut of this.#cuts) if (cut.from === from && cut.to === to) return true;
-    return false;
+    return this.#cuts.isCut(from, to);
   }
 
   /** Whatever is cut is whole again. */
   healNetwork(): void {
-    for (const cut of this.#cuts) cut.undo();
-    this.#cuts.clear();
-    this.#quorum.note();
+    this.#cuts.heal();
   }
 
   // Clients.
