@@ -219,7 +219,7 @@ export class NodeHost implements PeerEvents {
   /** Hands leadership over if it has it, and waits until what was promised is on the disk. Bounded by two election timeouts. */
   async transferAndStop(): Promise<void> {
     const untilMs = 2 * this.options.raft.electionTimeoutMsMin;
-    if (this.raft.role === "leader" && this.raft.configuration.voters.length > 1) {
+    if (this.raft.role === "leader" && this.raft.configuration.voters.some(({ id }) => id !== this.raft.id)) {
       const transferred = new Promise<void>((resolve) => {
         this.beginTransfer(null, untilMs, () => resolve());
       });

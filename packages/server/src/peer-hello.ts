@@ -100,7 +100,8 @@ function memberRefusal(judge: HelloJudge, formed: FormedFacts, hello: PeerHello)
   return { code: "unknown_node", problem: `the cluster has no node ${hello.from}` };
 }
 
-function instancesOf({ voters, outgoing, learners }: Configuration, id: NodeId): string[] {
+/** Under this id; more than one only while one takes the other's place. */
+export function instancesOf({ voters, outgoing, learners }: Configuration, id: NodeId): string[] {
   return [...voters, ...outgoing, ...learners].filter((member) => member.id === id).map((member) => member.instance);
 }
 

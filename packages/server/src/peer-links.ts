@@ -10,7 +10,7 @@ import type { PeerHello } from "@holdfast/wire";
 import type { Address } from "./address.js";
 import { IncomingLink } from "./incoming-link.js";
 import type { FormedFrame, IncomingEvents } from "./incoming-link.js";
-import { judgeHello } from "./peer-hello.js";
+import { instancesOf, judgeHello } from "./peer-hello.js";
 import type { FormedFacts, HelloRefusal } from "./peer-hello.js";
 import type { Lane } from "./peer-lanes.js";
 import { PeerMemory } from "./peer-memory.js";
@@ -184,8 +184,10 @@ class DirectedPeerLinks implements ServerPeerLinks, PeerOwner {
     const { formed } = this.roster;
     if (formed === null) throw new Error("only a formed node has a configuration");
     this.roster.formed = { ...formed, configuration: inForce };
+    const isSettled = this.roster.committed !== committed;
     this.roster.committed = committed;
     this.matchPeers();
+    if (isSettled && this.isStarted) for (const peer of this.peers.values()) this.judgeAgain(peer, committed);
   }
 
   notePromise(peer: NodeId, promise: PeerPromise): void {
@@ -238,6 +240,8 @@ class DirectedPeerLinks implements ServerPeerLinks, PeerOwner {
     for (const [id, address] of wanted) {
       this.leaving.get(id)?.cancel();
       this.leaving.delete(id);
+      // Called at another address by now, it is another link.
+      if (this.peers.get(id)?.address !== address) this.dropPeer(id);
       if (!this.peers.has(id)) this.addPeer(id, address);
     }
     for (const id of this.peers.keys()) if (!wanted.has(id) && !this.leaving.has(id)) this.letGo(id);
@@ -259,13 +263,13 @@ class DirectedPeerLinks implements ServerPeerLinks, PeerOwner {
     }
     const timer = this.parts.clock.setTimer(leavingTimeouts * this.options.electionTimeoutMs, () => {
       this.leaving.delete(id);
+      this.parts.logger.info({ peer: id }, `${id} is no member any more: its links are closed`);
       this.dropPeer(id);
     });
     this.leaving.set(id, timer);
   }
 
   private dropPeer(id: NodeId): void {
-    this.parts.logger.info({ peer: id }, `${id} is no member any more: its links are closed`);
     this.peers.get(id)?.close();
     this.peers.delete(id);
     this.told.delete(id);
@@ -311,13 +315,31 @@ class DirectedPeerLinks implements ServerPeerLinks, PeerOwner {
   onLink(peer: Peer, lane: Lane, direction: "out" | "in", hello: PeerHello): void {
     this.told.delete(peer.id);
     if (lane === "control") this.parts.logger.info({ peer: peer.id, direction, boot: hello.boot }, "linked");
-    const { formed } = this.roster;
-    if (formed !== null && hello.clusterId === null && lane === "control" && direction === "out") {
-      this.parts.logger.info({ peer: peer.id }, "handing the first configuration on");
-      peer.sendFrame({ kind: "formed", ...formed });
-    }
+    if (lane === "control" && direction === "out") this.handOn(peer, hello);
     if (this.isMember(hello)) this.events.onPeerReset(peer.id);
     if (lane === "control") this.events.onMet();
+  }
+
+  /**
+   * What an unformed member lacks, once a committed configuration names it: an entry that is not committed may be cut off again, and with it
+   * what binds this id to that directory. Two directories under one id would be taken for one voter.
+   */
+  private handOn(peer: Peer, hello: PeerHello): void {
+    const { formed, committed } = this.roster;
+    if (formed === null || hello.clusterId !== null) return;
+    const configuration = committed ?? formed.configuration;
+    if (!instancesOf(configuration, hello.from).includes(hello.instance)) return;
+    this.parts.logger.info({ peer: peer.id }, "handing the first configuration on");
+    peer.sendFrame({ kind: "formed", ...formed, configuration });
+  }
+
+  /** A link that stood before its id was bound to another directory belongs to nobody any more; who is named now gets what it lacks. */
+  private judgeAgain(peer: Peer, committed: Configuration): void {
+    const { dialledHello, callerHello } = peer;
+    const settled = instancesOf(committed, peer.id);
+    const isOther = (hello: PeerHello | null): boolean => hello !== null && !settled.includes(hello.instance);
+    if (settled.length > 0 && (isOther(dialledHello) || isOther(callerHello))) peer.renew();
+    else if (dialledHello !== null) this.handOn(peer, dialledHello);
   }
 
   onRefused(from: NodeId, refusal: HelloRefusal, hello: PeerHello | null): void {

@@ -46,6 +46,8 @@ const lastingMs = 1_000;
 
 export class Peer {
   readonly id: NodeId;
+  /** Where it is called. */
+  readonly address: string;
   private readonly owner: PeerOwner;
   private readonly clock: Clock;
   private readonly random: Random;
@@ -66,6 +68,7 @@ export class Peer {
 
   constructor(options: PeerOptions, parts: PeerParts, owner: PeerOwner) {
     this.id = options.id;
+    this.address = options.address;
     this.owner = owner;
     this.clock = parts.clock;
     this.random = parts.random;

@@ -70,6 +70,9 @@ describe("links follow the configuration", () => {
     assert.equal(joining.formed.length, 0, "it is no member yet");
     const inForce = configurationOf(["n1", "n2"], { learners: [memberOf("n4")] });
     n1.links.noteConfiguration(inForce, first);
+    await world.clock.pass(5_000);
+    assert.equal(joining.formed.length, 0, "an entry that isn't committed may be cut off again");
+    n1.links.noteConfiguration(inForce, inForce);
     await world.until("handed on", () => joining.formed.length > 0);
     const { frame } = joining.formed[0] as RecordedLinks["formed"][number];
     assert.deepEqual(frame, {
@@ -120,6 +123,24 @@ describe("links follow the configuration", () => {
     await world.clock.pass(1_000);
     await closed;
     await world.until("forgotten", () => behind.log.some(({ text }) => text.startsWith("n5 is no member any more")));
+  });
+
+  test("a link with a directory that another was added for ends, and the other one is called", async () => {
+    const world = new World();
+    const before = configurationOf(["n1", "n2"]);
+    const n1 = await world.formed("n1", before);
+    // Of an addition that was cut off.
+    const stray = await world.formed("n5", before, { port: 55, saysAddress: true });
+    await world.until("linked", () => isLinked(n1, "n5"));
+    const added = world.create("n5", { joins: clusterId, instance: "another" });
+    await added.links.start();
+    const after = configurationOf(["n1", "n2"], { learners: [{ ...memberOf("n5"), instance: "another" }] });
+    n1.links.noteConfiguration(after, before);
+    n1.links.noteConfiguration(after, after);
+    await world.until("handed on", () => added.formed.length > 0);
+    assert.equal(n1.links.met().get("n5")?.instance, "another");
+    await world.until("refused", () => stray.refusals.length > 0);
+    assert.equal(stray.refusals[0]?.refusal.code, "wrong_instance");
   });
 
   test("a removed node is told so when that is committed, and not before; its links stay for a moment", async () => {
