@@ -19,7 +19,7 @@ import { SnapshotCursor } from "./snapshot-cursor.js";
 import { stateHash } from "./state-hash.js";
 import { State } from "./state.js";
 import type { Command, Effect, LockView, LossReason, Mode, ResumeView, SessionId, SessionView } from "./types.js";
-import { listLocks, lockView, resumeView, runningDelays, sessionView, sessionViews, timedHolds } from "./views.js";
+import { hasHold, listLocks, lockView, resumeView, runningDelays, sessionView, sessionViews, timedHolds } from "./views.js";
 import type { LockList, RunningDelay, TimedHold } from "./views.js";
 
 export class LockMachine {
@@ -88,6 +88,11 @@ export class LockMachine {
   /** Holds with a maxHold, for a new leader's timers. In no order that means anything. */
   timedHolds(): Iterable<TimedHold> {
     return timedHolds(this.state);
+  }
+
+  /** Whether this hold, as timedHolds tells it, goes on. */
+  hasHold(session: SessionId, of: number, token: number): boolean {
+    return hasHold(this.state, session, of, token);
   }
 
   get sessionCount(): number {
