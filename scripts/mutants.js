@@ -1,61 +1,58 @@
 /**
  * Plants the bugs of packages/simulator/mutants, one at a time, in a copy of the code, and demands that the simulator finds each within
- * its seed budget: `npm run mutants`. `--only TEXT` those whose name contains it; `--first SEED`; `--repeats N` ranges of seeds for each;
- * `--jobs N` at a time. `--check`: only whether each patch applies to the tree as it is; with `--compile`: whether each compiles.
+ * its seed budget: `npm run mutants -- --help`.
  */
 import os from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
-import { parseArgs } from "node:util";
+import { endOnSignals } from "./mutants/children.js";
 import { build, Copies } from "./mutants/copies.js";
 import { isDead, judge, rowOf } from "./mutants/judge.js";
+import { readOptions, usage } from "./mutants/options.js";
 import { applyMutant, problemOf, readMutants, revertMutant } from "./mutants/patches.js";
 
 /** @typedef {import("./mutants/patches.js").Mutant} Mutant */
 
-const top = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
-const { values } = parseArgs({
-  options: {
-    check: { type: "boolean", default: false },
-    compile: { type: "boolean", default: false },
-    only: { type: "string", default: "" },
-    first: { type: "string", default: "1" },
-    repeats: { type: "string", default: "3" },
-    jobs: { type: "string", default: String(Math.min(os.availableParallelism(), 2)) },
-  },
-});
-const mutants = readMutants(path.join(top, "packages/simulator/mutants")).filter(({ name }) =>
-  name.includes(values.only),
-);
+/** Called wrongly (EX_USAGE of sysexits.h). */
+const usageExitCode = 64;
 
-if (mutants.length === 0) {
-  console.error(`mutants: none is named like ${values.only}`);
-  process.exitCode = 1;
-} else if (!checkPatches()) {
-  process.exitCode = 1;
-} else if (!values.check) {
-  process.exitCode = (await withCopies(findAll)) ? 0 : 1;
-} else if (values.compile) {
-  process.exitCode = (await withCopies(compileAll)) ? 0 : 1;
+const top = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
+const { options, problems } = readOptions(process.argv.slice(2), { jobs: Math.min(os.availableParallelism(), 2) });
+const mutants = readMutants(path.join(top, "packages/simulator/mutants")).filter(({ name }) =>
+  name.includes(options.only),
+);
+if (mutants.length === 0) problems.push(`no mutant's name contains ${options.only}`);
+
+if (options.mode === "help") console.log(usage);
+else if (problems.length > 0) {
+  for (const problem of problems) console.error(`mutants: ${problem}`);
+  console.error(usage);
+  process.exitCode = usageExitCode;
+} else process.exitCode = (await isWell()) ? 0 : 1;
+
+async function isWell() {
+  if (!checkPatches()) return false;
+  if (options.mode === "check") return true;
+  return await withCopies(options.mode === "compile" ? compileAll : findAll);
 }
 
 function checkPatches() {
-  const problems = mutants.flatMap((mutant) => {
+  const misfits = mutants.flatMap((mutant) => {
     const problem = problemOf(top, mutant);
     return problem === null ? [] : [`${path.relative(top, mutant.file)}: ${problem}`];
   });
-  for (const problem of problems) console.error(problem);
-  if (values.check) console.log(`mutants: ${mutants.length - problems.length} of ${mutants.length} apply`);
-  return problems.length === 0;
+  for (const misfit of misfits) console.error(misfit);
+  if (options.mode !== "find") console.log(`mutants: ${mutants.length - misfits.length} of ${mutants.length} apply`);
+  return misfits.length === 0;
 }
 
-/** @param {(copies: Copies, clean: string) => boolean | Promise<boolean>} body */
+/** @param {(copies: Copies, clean: string) => Promise<boolean>} body */
 async function withCopies(body) {
   const copies = new Copies(top);
   process.on("exit", () => copies.remove());
-  for (const signal of /** @type {const} */ (["SIGINT", "SIGTERM"])) process.on(signal, () => process.exit(130));
+  endOnSignals();
   const clean = copies.fresh();
-  const complaint = build(clean);
+  const complaint = await build(clean);
   if (complaint === null) return await body(copies, clean);
   console.error(`mutants: the code does not compile as it is: ${complaint}`);
   return false;
@@ -65,11 +62,11 @@ async function withCopies(body) {
  * @param {Copies} _copies
  * @param {string} copy
  */
-function compileAll(_copies, copy) {
+async function compileAll(_copies, copy) {
   let failures = 0;
   for (const mutant of mutants) {
     applyMutant(copy, mutant);
-    const complaint = build(copy);
+    const complaint = await build(copy);
     revertMutant(copy, mutant);
     if (complaint === null) continue;
     failures += 1;
@@ -84,8 +81,7 @@ function compileAll(_copies, copy) {
  * @param {string} clean
  */
 async function findAll(copies, clean) {
-  const first = wholeNumber("first");
-  const repeats = wholeNumber("repeats");
+  const { first, repeats, jobs } = options;
   const nameWidth = Math.max(...mutants.map(({ name }) => name.length));
   console.log(`${"mutant".padEnd(nameWidth)}  ${"found in".padEnd(8)}  ${"median".padStart(6)}  rule`);
   const waiting = [...mutants];
@@ -99,16 +95,9 @@ async function findAll(copies, clean) {
       console.log(rowOf(verdict, nameWidth));
     }
   };
-  await Promise.all(Array.from({ length: Math.min(wholeNumber("jobs"), mutants.length) }, work));
+  await Promise.all(Array.from({ length: Math.min(jobs, mutants.length) }, work));
   const alive = verdicts.filter((verdict) => !isDead(verdict)).map(({ mutant }) => mutant.name);
   console.log(`mutants: ${verdicts.length - alive.length} of ${verdicts.length} found within their budgets`);
   if (alive.length > 0) console.log(`mutants: not found: ${alive.sort().join(", ")}`);
   return alive.length === 0;
-}
-
-/** @param {"first" | "repeats" | "jobs"} name */
-function wholeNumber(name) {
-  const value = Number(values[name]);
-  if (!Number.isSafeInteger(value) || value < 1) throw new Error(`--${name} must be a whole number above 0`);
-  return value;
 }

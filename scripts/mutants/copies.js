@@ -13,6 +13,7 @@ import {
 } from "node:fs";
 import os from "node:os";
 import path from "node:path";
+import { runNode } from "./children.js";
 
 const scope = "@holdfast";
 
@@ -52,7 +53,8 @@ export class Copies {
   }
 
   remove() {
-    rmSync(this.folder, { recursive: true, force: true });
+    // A process that has just been killed may have written meanwhile.
+    rmSync(this.folder, { recursive: true, force: true, maxRetries: 5 });
   }
 
   #next() {
@@ -66,15 +68,12 @@ export class Copies {
 /**
  * Compiles the simulator and all that it is made of.
  * @param {string} copy
- * @returns {string | null} What the compiler complains of.
+ * @returns {Promise<string | null>} What the compiler complains of.
  */
-export function build(copy) {
+export async function build(copy, project = "packages/simulator") {
   const tsc = path.join(copy, "node_modules/typescript/bin/tsc");
-  const { status, stdout, stderr } = spawnSync(process.execPath, [tsc, "-b", "packages/simulator"], {
-    cwd: copy,
-    encoding: "utf8",
-  });
-  return status === 0 ? null : `${stdout}${stderr}`.trim();
+  const { code, signal, stdout, stderr } = await runNode([tsc, "-b", project], { cwd: copy });
+  return code === 0 ? null : `${stdout}${stderr}`.trim() || `ended by ${signal ?? `exit code ${code}`}`;
 }
 
 /** @param {string} top */

@@ -1,5 +1,5 @@
 /** Runs of the simulator over a range of seeds, and what they say of a mutant. */
-import { spawn } from "node:child_process";
+import { runNode } from "./children.js";
 
 /** A bug can make a run go on for ever; a run without one takes well below this. */
 const msPerSeedMax = 5_000;
@@ -17,36 +17,18 @@ const testMsMax = 180_000;
  * @param {number} seeds
  * @returns {Promise<Finding>}
  */
-export function simulate(copy, first, seeds) {
+export async function simulate(copy, first, seeds) {
   // In one process the first seed that fails is the first that is told.
   const range = ["--first", String(first), "--seeds", String(seeds), "--workers", "1", "--stop"];
-  const options = ["packages/simulator/dist/src/main.js", ...range];
-  return new Promise((resolve) => {
-    const child = spawn(process.execPath, options, { cwd: copy, stdio: ["ignore", "pipe", "pipe"] });
-    let output = "";
-    let errors = "";
-    let isLate = false;
-    const timer = setTimeout(
-      () => {
-        isLate = true;
-        child.kill("SIGKILL");
-      },
-      startMs + msPerSeedMax * seeds,
-    );
-    child.stdout.setEncoding("utf8").on("data", (text) => {
-      // Runs tell much; only the line of a failure is of use, and it comes whole or at the very end.
-      output = tail(output + text);
-    });
-    child.stderr.setEncoding("utf8").on("data", (text) => {
-      errors = tail(errors + text);
-    });
-    child.on("error", (error) => resolve({ kind: "broken", problem: error.message }));
-    child.on("close", (code, signal) => {
-      clearTimeout(timer);
-      if (isLate) resolve({ kind: "broken", problem: `no end within ${startMs + msPerSeedMax * seeds} ms` });
-      else resolve(findingIn(code, output, errors.trim() || `ended by ${signal ?? `exit code ${code}`}`));
-    });
-  });
+  const msMax = startMs + msPerSeedMax * seeds;
+  try {
+    const ending = await runNode(["packages/simulator/dist/src/main.js", ...range], { cwd: copy, msMax });
+    if (ending.isLate) return { kind: "broken", problem: `no end within ${msMax} ms` };
+    const { code, signal, stdout, stderr } = ending;
+    return findingIn(code, stdout, stderr.trim() || `ended by ${signal ?? `exit code ${code}`}`);
+  } catch (error) {
+    return { kind: "broken", problem: String(error) };
+  }
 }
 
 /**
@@ -54,17 +36,12 @@ export function simulate(copy, first, seeds) {
  * @param {string} test A compiled test, from the top.
  * @returns {Promise<boolean>} Whether it passes. One that can't be started doesn't.
  */
-export function runTest(copy, test) {
-  return new Promise((resolve) => {
-    const child = spawn(process.execPath, ["--test", test], { cwd: copy, stdio: "ignore", timeout: testMsMax });
-    child.on("error", () => resolve(false));
-    child.on("close", (code) => resolve(code === 0));
-  });
-}
-
-/** @param {string} text */
-function tail(text) {
-  return text.length > 65_536 ? text.slice(-65_536) : text;
+export async function runTest(copy, test) {
+  try {
+    return (await runNode(["--test", test], { cwd: copy, msMax: testMsMax })).code === 0;
+  } catch {
+    return false;
+  }
 }
 
 /**

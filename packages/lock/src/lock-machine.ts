@@ -20,7 +20,7 @@ import { SnapshotCursor } from "./snapshot-cursor.js";
 import { stateHash } from "./state-hash.js";
 import { State } from "./state.js";
 import type { Command, Effect, LockView, LossReason, Mode, ResumeView, SessionId, SessionView } from "./types.js";
-import { listLocks, lockView, resumeView, runningDelays, sessionView, sessionViews, timedHolds } from "./views.js";
+import { hasHold, listLocks, lockView, resumeView, runningDelays, sessionView, sessionViews, timedHolds } from "./views.js";
 import type { LockList, RunningDelay, TimedHold } from "./views.js";
 
 export class LockMachine {
@@ -98,6 +98,11 @@ export class LockMachine {
   /** No command was ever applied: whatever release runs this cluster, there is nothing yet that another couldn't read. */
   get isUntouched(): boolean {
     return this.state.lastIndex === 0;
+  }
+
+  /** Whether this hold, as timedHolds tells it, goes on. */
+  hasHold(session: SessionId, of: number, token: number): boolean {
+    return hasHold(this.state, session, of, token);
   }
 
   get sessionCount(): number {

@@ -32,6 +32,8 @@ export interface LeaseSource {
     readonly token: number;
     readonly maxHoldMs: number;
   }>;
+  /** Whether this one goes on. */
+  hasHold(session: SessionId, of: number, token: number): boolean;
 }
 
 /** Ids in one entry: bounds the time of one apply. */
@@ -44,7 +46,14 @@ const deadlinesMin = 4_096;
 type Deadline =
   | Lease
   | { readonly kind: "delay"; readonly name: string; readonly index: number }
-  | { readonly kind: "hold"; readonly session: SessionId; readonly of: number; readonly token: number };
+  | HoldDeadline;
+
+interface HoldDeadline {
+  readonly kind: "hold";
+  readonly session: SessionId;
+  readonly of: number;
+  readonly token: number;
+}
 
 export class LeaseKeeper {
   private readonly leases = new Map<SessionId, Lease>();
@@ -147,7 +156,8 @@ export class LeaseKeeper {
     for (let due = this.heap.popDue(now); due !== undefined; due = this.heap.popDue(now)) {
       if (due instanceof Lease) this.onLeaseDue(due, now, suspects);
       else if (due.kind === "delay") this.endDelay(due.name, due.index, now);
-      else this.endHold(due.session, due.of, due.token, now);
+      // Given back long before, most of them: no entry for nothing.
+      else if (this.source?.hasHold(due.session, due.of, due.token)) this.endHold(due, now);
     }
     for (const [eighths, leases] of suspects) this.proposeSuspects(leases, eighths, now);
     this.askRoundForExpiries(now);
@@ -379,10 +389,9 @@ export class LeaseKeeper {
     });
   }
 
-  private endHold(session: SessionId, of: number, token: number, now: number): void {
-    this.host.propose({ kind: "endHold", session, of, token }, () => {
-      this.heap.push(now + retryMs, { kind: "hold", session, of, token });
-    });
+  private endHold(hold: HoldDeadline, now: number): void {
+    const { session, of, token } = hold;
+    this.host.propose({ kind: "endHold", session, of, token }, () => this.heap.push(now + retryMs, hold));
   }
 
   private retryLater(lease: Lease, now: number): void {

@@ -42,8 +42,11 @@ export interface NodeProcessOptions {
   readonly recordsPerPiece?: number;
 }
 
-/** Parts of a node that are asked to stop get so long: a disk that hangs must not hold the process for ever. */
-const stopMsMax = 10_000;
+/**
+ * Parts of a node that are asked to stop get so many seconds: a disk that hangs must not hold the process for ever. Counted one by one, for
+ * the time in which the process itself was stopped, or its machine slept, says nothing of the disk.
+ */
+const stopSecondsMax = 10;
 
 export class NodeProcess {
   private readonly options: NodeProcessOptions;
@@ -97,11 +100,22 @@ export class NodeProcess {
       () => ending,
       (error: unknown) => (isInOrder ? endingFor(error) : ending),
     );
-    const timeUp = new Promise<Ending>((resolve) => {
-      const timer = this.world.clock.setTimer(stopMsMax, () => resolve(late));
+    return Promise.race([stopped, this.afterSeconds(stopSecondsMax, stopped).then(() => late)]);
+  }
+
+  /** Of a process that runs. Not at all when `stopped` comes first. */
+  private afterSeconds(seconds: number, stopped: Promise<unknown>): Promise<void> {
+    const { clock } = this.world;
+    return new Promise((resolve) => {
+      let left = seconds;
+      const tick = (): void => {
+        left -= 1;
+        if (left < 0) resolve();
+        else timer = clock.setTimer(1_000, tick);
+      };
+      let timer = clock.setTimer(0, tick);
       void stopped.then(() => timer.cancel());
     });
-    return Promise.race([stopped, timeUp]);
   }
 
   private async start(): Promise<void> {

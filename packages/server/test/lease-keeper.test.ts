@@ -256,6 +256,23 @@ describe("lease keeper: silence and expiry", () => {
 describe("lease keeper: maxHold and lock-delay", () => {
   const base = { request: 1, settled: 1, seen: [] };
 
+  it("proposes nothing for a hold that was given back in time", () => {
+    const bench = served();
+    const session = bench.open(3_600_000);
+    const acquire = {
+      names: ["a"],
+      mode: "exclusive",
+      slots: 0,
+      wait: true,
+      lockDelayMs: 0,
+      maxHoldMs: 5_000,
+      info: "",
+    } as const;
+    bench.apply({ kind: "acquire", session, ...base, ...acquire });
+    bench.apply({ kind: "release", session, request: 2, settled: 1, seen: [], of: 1, afterMs: 0 });
+    bench.pass(6_000, () => assert.equal(bench.proposed(), ""));
+  });
+
   it("ends a hold after maxHold and a delay after its time, and anew at a new leader", () => {
     const bench = served();
     const session = bench.open(3_600_000);

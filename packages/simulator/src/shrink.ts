@@ -13,8 +13,14 @@ type Change = (plan: Plan) => Plan;
 /** Runs that are tried, at most. */
 const triesMax = 400;
 
-/** Returns the smallest plan that was found, in lines to print. */
-export async function shrink(plan: Plan, problems: readonly Problem[]): Promise<string[]> {
+export interface Shrunk {
+  /** The smallest that was found. */
+  readonly plan: Plan;
+  /** Runs that were tried. */
+  readonly tries: number;
+}
+
+export async function shrink(plan: Plan, problems: readonly Problem[]): Promise<Shrunk> {
   const rules = new Set(problems.map(({ rule }) => rule));
   let tries = 0;
   const fails = async (candidate: Plan): Promise<boolean> => {
@@ -33,7 +39,19 @@ export async function shrink(plan: Plan, problems: readonly Problem[]): Promise<
     }
   }
   smallest = { ...smallest, faults: await fewestFaults(smallest, fails) };
-  return [`after ${tries} runs the smallest plan that fails is`, JSON.stringify(smallest, null, 2)];
+  return { plan: smallest, tries };
+}
+
+/** For people: the plan, or the file that holds it, and how to run it. */
+export function shrunkLines({ plan, tries }: Shrunk, file: string | null): string[] {
+  const found = `after ${tries} runs the smallest plan that fails is`;
+  const command = `  npm run simulate -- --plan ${file ?? "smallest.json"} --trace`;
+  if (file !== null) return [`${found} in ${file}; to run it:`, command];
+  return [found, jsonOf(plan), "to run it, save it as smallest.json (--out does), then:", command];
+}
+
+export function jsonOf(plan: Plan): string {
+  return JSON.stringify(plan, null, 2);
 }
 
 function* changesOf(plan: Plan): Generator<Change> {

@@ -84,4 +84,11 @@ for (const order of ["breadth", "merging"] as const) {
     ]);
     assertBroken(report, /begins with/);
   });
+
+  test(`a pre-vote for a log that is behind is found${how}`, async () => {
+    const report = await withPlanted(order, "led-2-terms", "election.js", [
+      ["message.term > core.term && ahead >= 0", "message.term > core.term"],
+    ]);
+    assertBroken(report, /no pre-vote is granted to a log that is behind/);
+  });
 }

@@ -38,6 +38,7 @@ describe("the patches of mutants", () => {
       name: "some-bug",
       breaks: "P4 early expiry",
       seeds: 400,
+      test: null,
       file: "/x/some-bug.patch",
       hunks: [{ file: "packages/raft/src/a.ts", before: "one\ntwo\nthree" }],
     });

@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 import { isDead, rowOf } from "../judge.js";
 import { commonest, findingIn, medianOf } from "../runs.js";
 
-const mutant = { name: "some-bug", breaks: "P4", seeds: 400, file: "/x/some-bug.patch", hunks: [] };
+const mutant = { name: "some-bug", breaks: "P4", seeds: 400, test: null, file: "/x/some-bug.patch", hunks: [] };
 
 describe("a run of the simulator", () => {
   it("finds a mutant with the first failed seed, and only with that", () => {

@@ -81,8 +81,11 @@ export class HeldLock {
   /** A keepalive was acknowledged: there may be more time left. */
   onRenewed(): void {
     if (this.#state === "lost" || this.#isGivenBack) return;
-    this.#look = this.#lookNow();
-    if (this.#look.leftMs > 0) this.#tellLook();
+    const look = this.#lookNow();
+    // Over meanwhile: since when, the last look before tells.
+    if (look.leftMs === 0) return;
+    this.#look = look;
+    this.#tellLook();
   }
 
   onJeopardy(): void {

@@ -7,7 +7,7 @@ import { encodeClientFrame } from "@holdfast/wire";
 import type { ClientMessage, ServerMessage } from "@holdfast/wire";
 import type { SimulatedProcess } from "../process.js";
 import type { Random } from "../random.js";
-import type { Scheduler } from "../scheduler.js";
+import type { Cancellable, Scheduler } from "../scheduler.js";
 import { CallBook } from "./call-book.js";
 import type { OpenCall } from "./call-book.js";
 import type { Counts } from "./counts.js";
@@ -44,6 +44,8 @@ export interface RawClientParts {
 
 const acquiresMax = 12;
 const reorderMsMax = 30;
+/** Between two steps of one that is to end. */
+const drainPauseMsMax = 2_000;
 
 export class RawClient implements RunningClient {
   readonly id: string;
@@ -57,6 +59,7 @@ export class RawClient implements RunningClient {
   readonly #known = new Set<number>();
   readonly #ended = new Set<number>();
   #isDraining = false;
+  #timer: Cancellable | null = null;
   #isOver = false;
   #keepaliveDueMs = 0;
 
@@ -84,6 +87,8 @@ export class RawClient implements RunningClient {
 
   beginDrain(): void {
     this.#isDraining = true;
+    this.#timer?.cancel();
+    if (!this.#parts.process.isKilled) this.#parts.process.deliver(() => this.#tick());
   }
 
   openCalls(): readonly OpenCall[] {
@@ -119,7 +124,10 @@ export class RawClient implements RunningClient {
     if (this.#isOver) return;
     this.#act();
     const { process, random } = this.#parts;
-    process.setTimer(random.logUniform(1, this.#options.pauseMsMax), () => this.#tick());
+    const pauseMsMax = this.#isDraining
+      ? Math.min(this.#options.pauseMsMax, drainPauseMsMax)
+      : this.#options.pauseMsMax;
+    this.#timer = process.setTimer(random.logUniform(1, pauseMsMax), () => this.#tick());
   }
 
   #act(): void {

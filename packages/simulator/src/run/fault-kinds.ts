@@ -163,6 +163,21 @@ export function changesMembers(kind: FaultKind): boolean {
 
 export const faultNames: readonly FaultKind[] = Object.keys(faultKinds) as FaultKind[];
 
+/** Nodes that a fault takes at least. */
+export function nodesMinOf(kind: FaultKind): number {
+  return faultKinds[kind].nodesMin ?? 1;
+}
+
+/** A directory that holds less than it promised, which peers find out when they hear it. */
+export function isOfDirectory(kind: FaultKind): boolean {
+  return faultKinds[kind].family === "directory";
+}
+
+/** What may be in one run with such a directory: it keeps no peers apart. */
+export function isQuiet(kind: FaultKind): boolean {
+  return faultKinds[kind].family === "client" || kind === "slowDisk" || kind === "wallJump";
+}
+
 interface FaultRoom {
   readonly nodes: number;
   readonly faultyMs: number;
@@ -323,13 +338,12 @@ function drawOf(
 }
 
 function drawKinds(random: Random, { nodes }: FaultRoom): readonly FaultKind[] {
-  const fitting = faultNames.filter((name) => (faultKinds[name].nodesMin ?? 1) <= nodes);
-  const family = (name: FaultKind): string => faultKinds[name].family;
+  const fitting = faultNames.filter((name) => nodesMinOf(name) <= nodes);
   if (nodes > 1 && random.chance(0.06)) {
-    const quiet = fitting.filter((name) => family(name) === "client" || name === "slowDisk" || name === "wallJump");
+    const quiet = fitting.filter(isQuiet);
     return [random.pick(["lyingDisk", "oldCopy"] as const), ...random.shuffle(quiet).slice(0, 2)];
   }
-  const able = fitting.filter((name) => family(name) !== "directory");
+  const able = fitting.filter((name) => !isOfDirectory(name));
   // Rare ones would end most runs early, or take the promises away that are judged.
   const isRare = (name: FaultKind): boolean => name === "runaway" || name === "rot" || changesMembers(name);
   const usual = able.filter((name) => !isRare(name) || random.chance(0.15));

@@ -239,6 +239,8 @@ function oldCopy({ world, node, fault }: FaultContext): Undo | null {
   if (!world.canLose(node) || node === world.leader() || !node.isRunning || !node.directory.isFormed) return null;
   const image = node.directory.copy();
   world.later(fault.lastsMs, () => {
+    // Another may have been lost meanwhile.
+    if (!world.canLose(node)) return;
     world.crash(node, "process");
     node.directory.restore(image);
     node.harms.add("copy");

@@ -17,6 +17,8 @@ export interface Times {
 
 /** Peers and clients find one another again: redials, back-offs, greetings. */
 const reconnectMs = 2_500;
+/** A node gives up a client's connection that was silent for two periods of five seconds. */
+const silenceMs = 16_000;
 /** From here on promise 6 is judged (the checker says why). */
 const judgedTtl = 30;
 
@@ -30,6 +32,8 @@ export async function expectProgress(world: World, core: Core, times: Times): Pr
   world.clients.drainAll();
   const leaderLimitMs = 5 * electionTimeoutMs + reconnectMs;
   await world.run(leaderLimitMs, () => servingLeader(world, core) !== null);
+  // A majority may lack what only a snapshot brings, in as many chunks as it has records.
+  if (isSendingSnapshot(core)) await world.run(2 * leaderLimitMs, () => servingLeader(world, core) !== null);
   if (servingLeader(world, core) === null)
     throw new StuckError("no-leader", `no leader serves ${leaderLimitMs} ms after the healing`);
   const servesMs = world.nowMs;
@@ -88,6 +92,10 @@ export async function expectRest(world: World, core: Core, times: Times): Promis
   // One outside that flaps may lead for a while, and then not.
   if (leader !== null && core.has(leader) && termOf(core) !== term)
     throw new StuckError("term-rises", `the term rose from ${term} to ${termOf(core)} at rest`);
+  // The entry of a late election, or a late end, may just be on its way.
+  await world.run(electionTimeoutMs, () => areEqual(world, core));
+  // Of a client whose last word was lost in a cut a node finds out by its silence.
+  await world.run(silenceMs, () => leftoversOf(world, core.nodes).length === 0);
   const left = leftoversOf(world, core.nodes);
   if (left.length > 0) throw new StuckError("leftovers", `left at rest: ${left.join("; ")}`);
 }
@@ -118,6 +126,10 @@ function servingLeader(world: World, core: Core): SimulatedNode | null {
     if (isFollowed) return node;
   }
   return null;
+}
+
+function isSendingSnapshot(core: Core): boolean {
+  return core.nodes.some(({ host }) => host !== null && probed(host).raft.status().peers.some(({ snapshot }) => snapshot));
 }
 
 /** Of the sessions that are there. */

@@ -92,7 +92,8 @@ function sourceOf(machine: Machine): LeaseSource {
   const sessions = [...machine.sessions()];
   const delays = [...machine.delays()];
   const holds = [...machine.timedHolds()];
-  return { sessions: () => sessions, delays: () => delays, timedHolds: () => holds };
+  // No hold in these scopes has a maxHold that could be over.
+  return { sessions: () => sessions, delays: () => delays, timedHolds: () => holds, hasHold: () => true };
 }
 
 /** Whether somebody holds the lock. */

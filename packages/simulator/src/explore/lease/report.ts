@@ -1,5 +1,7 @@
 /** The exploration of the lease rules at the command line: scopes by name, one line each, and the path to what is broken. */
-import { exploreLease, rules, scopes } from "./index.js";
+import { closingLine } from "../command-line.js";
+import type { Outcome } from "../command-line.js";
+import { exploreLease, scopes } from "./index.js";
 import type { LeaseResult } from "./index.js";
 
 export interface ReportParts {
@@ -19,7 +21,7 @@ export interface ReportOptions {
 /** False when a rule is broken, or there is no such scope. */
 export function reportLease({ names, statesMax, msMax }: ReportOptions, { print, nowMs }: ReportParts): boolean {
   const chosen = names.length > 0 ? names : Object.keys(scopes);
-  let isWell = true;
+  const outcomes: Outcome[] = [];
   for (const name of chosen) {
     const scope = scopes[name];
     if (scope === undefined) {
@@ -29,13 +31,13 @@ export function reportLease({ names, statesMax, msMax }: ReportOptions, { print,
     const startMs = nowMs();
     const result = exploreLease({ scope, statesMax, isOver: () => nowMs() - startMs > msMax });
     print(`lease ${name}: ${figuresOf(result)}, ${((nowMs() - startMs) / 1_000).toFixed(1)} s`);
+    outcomes.push({ name: `lease ${name}`, isSound: result.violation === null, isComplete: result.isComplete });
     if (result.violation === null) continue;
-    isWell = false;
     print(`  broken: ${result.violation.rule}`);
     for (const action of result.violation.path) print(`    ${action}`);
   }
-  if (isWell) print(`no rule is broken: ${Object.keys(rules).join(", ")}`);
-  return isWell;
+  print(closingLine(outcomes));
+  return outcomes.every(({ isSound }) => isSound);
 }
 
 function figuresOf(result: LeaseResult): string {

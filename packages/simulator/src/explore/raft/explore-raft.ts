@@ -13,8 +13,6 @@ import type { OpenedRaft } from "./opened-core.js";
 import { scopes } from "./scopes.js";
 import { actionText, clusterText } from "./story.js";
 
-export const raftScopeNames: readonly string[] = Object.keys(scopes);
-
 export type Order = "breadth" | "covering" | "merging";
 
 export interface Report {
@@ -34,7 +32,7 @@ export async function exploreRaft(
   opened?: OpenedRaft,
 ): Promise<Report> {
   const scope = scopes[name];
-  if (scope === undefined) throw new Error(`no scope is called ${name}; there are ${raftScopeNames.join(", ")}`);
+  if (scope === undefined) throw new Error(`no scope is called ${name}; there are ${Object.keys(scopes).join(", ")}`);
   const model = new RaftModel(opened ?? (await openRaft()), scope);
   const result = searchIn(model, bounds, order);
   const { violation } = result;
@@ -64,7 +62,7 @@ function canHappen(model: RaftModel, violation: ClusterViolation): boolean {
 function reportOf(model: RaftModel, result: Result<Cluster, ClusterAction>, order: Order): Report {
   const { states, distinct, depth, isComplete, violation } = result;
   const { nodeStates, messages } = model.parts;
-  const extent = isComplete ? "complete" : "not complete";
+  const extent = isComplete ? "complete" : "cut";
   const kind = order === "merging" ? "merged" : "distinct";
   const figures = `${states} steps, ${distinct} ${kind} states, depth ${depth}, ${extent}; ${nodeStates} states of a node, ${messages} messages`;
   const lines = violation === null ? [figures] : [figures, ...storyOf(model, violation)];

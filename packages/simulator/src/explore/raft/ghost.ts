@@ -8,6 +8,8 @@ export interface Ghost {
   readonly leaders: readonly (number | undefined)[];
   /** By index, from 1 on: the chain value of what was committed there. */
   readonly committed: readonly number[];
+  /** By index, from 1 on: the own term of that entry. The chain value vouches for it. */
+  readonly terms: readonly number[];
 }
 
 export interface Judgement {
@@ -20,7 +22,7 @@ export class Ghosts {
   readonly #ghosts = new Map<string, Ghost>();
 
   constructor() {
-    this.none = this.#ghostOf([], []);
+    this.none = this.#ghostOf([], [], []);
   }
 
   /** What the step of one node means for all. `nodes` is the cluster after it. */
@@ -32,13 +34,15 @@ export class Ghosts {
       violation ??= brokenLead(ghost, next, leads);
       const leaders = [...ghost.leaders];
       leaders[leads] = next.at;
-      now = this.#ghostOf(leaders, now.committed);
+      now = this.#ghostOf(leaders, now.committed, now.terms);
     }
     if (next.log !== before.log) violation ??= brokenMatching(next, nodes);
     if (next.commitIndex > 0) {
       violation ??= brokenCommit(now, before, next);
-      if (next.commitIndex > now.committed.length)
-        now = this.#ghostOf(now.leaders, next.log.slice(0, next.commitIndex).map(chainOf));
+      if (next.commitIndex > now.committed.length) {
+        const entries = next.log.slice(0, next.commitIndex);
+        now = this.#ghostOf(now.leaders, entries.map(chainOf), entries.map(termOf));
+      }
     }
     violation ??= brokenApplied(now, step.applied);
     if (now.committed.length > 0 && (now !== ghost || next.disk.entries !== before.disk.entries))
@@ -46,22 +50,25 @@ export class Ghosts {
     return { ghost: now, violation };
   }
 
-  #ghostOf(leaders: readonly (number | undefined)[], committed: readonly number[]): Ghost {
+  #ghostOf(leaders: Ghost["leaders"], committed: readonly number[], terms: readonly number[]): Ghost {
     const key = `${leaders.join()}|${committed.join()}`;
     let ghost = this.#ghosts.get(key);
     if (ghost === undefined) {
-      ghost = { number: this.#ghosts.size, leaders, committed };
+      ghost = { number: this.#ghosts.size, leaders, committed, terms };
       this.#ghosts.set(key, ghost);
     }
     return ghost;
   }
 }
 
-/** Election safety, and leader completeness. */
+/**
+ * Election safety, and leader completeness: an old candidate may still win its term after a later one has committed, so only entries of
+ * earlier terms count. They were committed before, in these scopes of at most two terms.
+ */
 function brokenLead(ghost: Ghost, node: LocalState, term: number): string | null {
   const other = ghost.leaders[term];
   if (other !== undefined && other !== node.at) return `at most one leader in term ${term}`;
-  const last = ghost.committed.length;
+  const last = ghost.terms.filter((committed) => committed < term).length;
   if (last > 0 && node.log[last - 1]?.chain !== ghost.committed[last - 1])
     return `the leader of term ${term} has all that was committed`;
   return null;
@@ -110,4 +117,8 @@ function brokenDurability(ghost: Ghost, nodes: readonly LocalState[]): string | 
 
 function chainOf({ chain }: Entry): number {
   return chain;
+}
+
+function termOf({ term }: Entry): number {
+  return term;
 }

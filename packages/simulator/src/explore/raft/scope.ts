@@ -1,7 +1,7 @@
 /** What is explored: how far, and how much of what goes wrong. Timeouts, crashes and resets may be Infinity: any number of them. */
 export interface Scope {
   readonly nodes: number;
-  /** What would begin a later term is left out. */
+  /** At most 2 (see ghost.ts). What would begin a later term is left out. */
   readonly termMax: number;
   /** Longest log, a leader's first entry of a term included. */
   readonly entriesMax: number;
