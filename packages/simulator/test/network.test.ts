@@ -132,6 +132,23 @@ test("slow and lossy ways delay what they carry, in order", async () => {
   assert.ok(world.network.counts.retransmissions > 0);
 });
 
+test("frames come once more, on the socket that there is then", async () => {
+  const world = new NetworkFixture();
+  const first = await world.link("a", "b");
+  const heal = world.network.repeating("a", "b", { withinMs: 100, chanceFor: () => 1 });
+  sendAll(first.near.socket, marks(0, 3));
+  await world.pass(5);
+  heal();
+  first.near.socket.terminate("given up");
+  const { near, far } = await world.link("a", "b");
+  near.socket.send(frame(9));
+  await world.pass(200);
+  const { messages } = far;
+  assert.equal(messages[0], 9, "a socket's own first frame comes first");
+  assert.deepEqual([...first.far.messages, ...messages.slice(1)].sort(), [0, 0, 1, 1, 2, 2]);
+  assert.equal(world.network.counts.repeats, 3);
+});
+
 test("the same seed runs the same, another one doesn't", async () => {
   const run = async (seed: number): Promise<string> => {
     const world = new NetworkFixture({}, seed);
