@@ -100,7 +100,8 @@ export async function restoreMachine(
   parts: RestoreParts = systemParts,
 ): Promise<Restored> {
   const { directory, node, above } = options;
-  const decided = restoreIndexFor(backup.base.position.index, above, parts.wallMs());
+  const moment = { index: backup.base.position.index, takenAtMs: backup.takenAtMs };
+  const decided = restoreIndexFor(moment, above, parts.wallMs());
   const sessions = machine.sessionCount;
   machine.restore(decided.index);
   const clusterId = parts.drawName();

@@ -1,10 +1,11 @@
 /** What is left of a cluster whose majority is gone: the state that one surviving node's directory leads to. */
 import { versionRange } from "@holdfast/lock";
 import type { LockMachine } from "@holdfast/lock";
-import { BackupEncoder, openStoppedDirectory, readMachineBootId } from "@holdfast/storage";
+import { BackupEncoder, newestWriteMs, openStoppedDirectory, readMachineBootId } from "@holdfast/storage";
 import type { BackupHeader, StorageLogger } from "@holdfast/storage";
 import { Applier } from "./applier.js";
 import { configurationIn } from "./formation.js";
+import { assertClockAfter } from "./restore-index.js";
 import { chunksOf } from "./restore.js";
 import { loadMachine } from "./stored-machine.js";
 
@@ -21,12 +22,25 @@ export interface Salvaged {
 /** Nobody is told of what happened then. */
 const ignored = { onEffects: () => undefined, onNoop: () => undefined };
 
-/** Rejects with what a node would end with: StorageError, or VersionError and UnknownCommandError for a log of another release. */
-export async function salvageDirectory(
-  directory: string,
-  options: { readonly force: boolean; readonly logger?: StorageLogger; readonly wallMs?: () => number },
-): Promise<Salvaged> {
-  const { wallMs = Date.now, ...others } = options;
+export interface SalvageOptions {
+  /** See StoppedDirectoryOptions. */
+  readonly force: boolean;
+  /** See RestoreOptions. */
+  readonly above: number | null;
+  readonly logger?: StorageLogger;
+  readonly wallMs?: () => number;
+}
+
+/**
+ * Rejects with what a node would end with: StorageError, or VersionError and UnknownCommandError for a log of another release; and with
+ * RestoreIndexError when the clock lies before what was written.
+ */
+export async function salvageDirectory(directory: string, options: SalvageOptions): Promise<Salvaged> {
+  const { wallMs = Date.now, above, ...others } = options;
+  // No entry bears a time. The last write is the newest time known; nobody can tell whether the last entry came with it, or long before.
+  const takenAtMs = await newestWriteMs(directory);
+  // Not only when the index is chosen: opening writes, and a second try would find a write of the wrong clock's.
+  if (above === null) assertClockAfter(takenAtMs, wallMs());
   const stopped = await openStoppedDirectory({ directory, machineBootId: readMachineBootId(), ...others });
   try {
     const { nodeId, clusterId, restored, store, problem } = stopped;
@@ -37,7 +51,7 @@ export async function salvageDirectory(
     // The node may have promised a vote in a later term than its last entry's.
     const position = { term: restored.hardState.term, index: last.index };
     const base = { position, chain: last.chain, configuration: configurationIn(restored) };
-    const header = { clusterId, nodeId, base, takenAtMs: wallMs(), longestTtlMs: machine.closingMs };
+    const header = { clusterId, nodeId, base, takenAtMs, longestTtlMs: machine.closingMs };
     return { header, machine, entries: restored.entries.length, problem };
   } finally {
     await stopped.close();

@@ -1,6 +1,6 @@
 /** From a backup's file to a directory that a node starts from. */
 import assert from "node:assert/strict";
-import { mkdir, readFile, readdir, rm, writeFile } from "node:fs/promises";
+import { mkdir, readFile, readdir, rm, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { before, describe, it } from "node:test";
 import { LockMachine } from "@holdfast/lock";
@@ -44,9 +44,11 @@ const commands: readonly Command[] = [
 ];
 const configuration = { voters: [{ ...node, instance: "i" }], outgoing: [], learners: [], removed: [] };
 
+const takenAtMs = Date.UTC(2024, 11, 31);
+
 function header(index: number): BackupHeader {
   const base: LogBase = { position: { term: 6 as Term, index: index as Index }, chain: 5, configuration };
-  return { clusterId: "old", nodeId: "n2", base, takenAtMs: 1, longestTtlMs: 9_000 };
+  return { clusterId: "old", nodeId: "n2", base, takenAtMs, longestTtlMs: 9_000 };
 }
 
 function machineOf(): LockMachine {
@@ -173,12 +175,17 @@ describe("restore", () => {
     const options = { directory: newPath(), node };
     const isUnknown = (error: unknown): boolean => error instanceof RestoreIndexError && error.code === "index_unknown";
     await assert.rejects(restoreFile(path, { ...options, above: null }, world(startMs)), isUnknown);
+    // The clock has passed it a second later; the cluster may have gone further meanwhile.
+    await assert.rejects(restoreFile(path, { ...options, above: null }, world(startMs + 1_000)), isUnknown);
+    await assert.rejects(restoreFile(file, { ...options, above: null }, world(takenAtMs - 1)), isUnknown);
     const { index } = await restoreFile(path, { ...options, above: clockIndex + 4 }, world(startMs));
     assert.equal(index, clockIndex + 4);
   });
 });
 
 describe("salvage", () => {
+  const startMs = Date.UTC(2027, 0);
+
   /** Entries with all the commands behind the first base, the last of which nobody may have committed; closed. */
   async function stopped(): Promise<string> {
     const directory = newPath();
@@ -199,20 +206,40 @@ describe("salvage", () => {
     const hardState = { term: 5 as Term, votedFor: null };
     await store.write({ hardState, truncateFrom: null, entries, chunk: null, removeThrough: null });
     await opened.close();
+    await setTimes(directory, takenAtMs);
     return directory;
   }
 
+  /** As if all of it had been written then. */
+  async function setTimes(directory: string, atMs: number): Promise<void> {
+    for (const name of await readdir(directory, { recursive: true })) {
+      await utimes(join(directory, name), atMs / 1_000, atMs / 1_000);
+    }
+  }
+
+  const plain = { force: false, above: null };
+
   it("takes all that a survivor's log leads to, and restores above it", async () => {
-    const salvaged = await salvageDirectory(await stopped(), { force: false, wallMs: () => 1 });
+    const salvaged = await salvageDirectory(await stopped(), { ...plain, wallMs: () => takenAtMs });
     const { machine, problem, entries } = salvaged;
     assert.deepEqual([machine.sessionCount, machine.holdCount, problem, entries], [2, 1, null, 3]);
     const { base, ...others } = salvaged.header;
-    assert.deepEqual(others, { clusterId: "old", nodeId: node.id, takenAtMs: 1, longestTtlMs: 9_000 });
+    assert.deepEqual(others, { clusterId: "old", nodeId: node.id, takenAtMs, longestTtlMs: 9_000 });
     assert.deepEqual(base.position, { term: 5, index: 3 });
     const file = newPath();
     await writeBackupFile(file, backupBytes(salvaged.header, machine), { overwrite: false });
-    const restored = await restoreFile(file, { directory: newPath(), node, above: null }, world(Date.UTC(2027, 0)));
+    const restored = await restoreFile(file, { directory: newPath(), node, above: null }, world(startMs));
     assert.deepEqual([restored.term, restored.closedMs, restored.sessions], [6, 9_000, 2]);
+  });
+
+  it("refuses a clock that lies before the last write, time and again, unless somebody knows the tokens", async () => {
+    const directory = await stopped();
+    const isUnknown = (error: unknown): boolean => error instanceof RestoreIndexError && error.code === "index_unknown";
+    const late = { ...plain, wallMs: () => takenAtMs - 1 };
+    await assert.rejects(salvageDirectory(directory, late), isUnknown);
+    await assert.rejects(salvageDirectory(directory, late), isUnknown, "the first try has written nothing");
+    const { header: found } = await salvageDirectory(directory, { ...late, above: 2 ** 51 });
+    assert.equal(found.takenAtMs, takenAtMs);
   });
 
   it("takes a directory in quarantine only by force, and says why that is", async () => {
@@ -225,8 +252,8 @@ describe("salvage", () => {
     });
     await opened.quarantine("old copy: n1 knows more");
     await opened.close();
-    await assert.rejects(salvageDirectory(directory, { force: false }), StorageError);
-    const { machine, problem } = await salvageDirectory(directory, { force: true });
+    await assert.rejects(salvageDirectory(directory, plain), StorageError);
+    const { machine, problem } = await salvageDirectory(directory, { ...plain, force: true });
     assert.deepEqual([machine.holdCount, problem], [1, "old copy: n1 knows more"]);
   });
 });

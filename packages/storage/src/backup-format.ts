@@ -31,7 +31,10 @@ export interface BackupHeader {
   readonly nodeId: string;
   /** The state is that after this entry; the configuration is that cluster's. */
   readonly base: LogBase;
-  /** Unix milliseconds by that node's clock, for people to read. */
+  /**
+   * Unix milliseconds by that node's clock, after its last entry was applied; of a stopped node's directory: of the last write in it. The
+   * clock of a restore must not lie before it (packages/server/src/restore-index.ts).
+   */
   readonly takenAtMs: number;
   /** For how long a restore of it grants nothing: the longest TTL of its sessions. */
   readonly longestTtlMs: number;

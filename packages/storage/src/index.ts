@@ -6,7 +6,7 @@ export { BackupExistsError, readBackupFile, writeBackupFile } from "./backup-fil
 export type { WrittenBackup } from "./backup-file.js";
 export { assertEmpty, DirectoryNotEmptyError, makeRestoredDirectory } from "./restored-directory.js";
 export type { RestoredDirectoryOptions } from "./restored-directory.js";
-export { openStoppedDirectory } from "./stopped-directory.js";
+export { newestWriteMs, openStoppedDirectory } from "./stopped-directory.js";
 export type { StoppedDirectory, StoppedDirectoryOptions } from "./stopped-directory.js";
 export { openDataDirectory, prepareDirectory } from "./data-directory.js";
 export { readFileIfThere, replaceFile } from "./files.js";

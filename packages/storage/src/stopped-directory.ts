@@ -1,6 +1,6 @@
 /** What a node that doesn't run has in its data directory, for making a backup out of it when the majority is lost. */
 import type { Restored } from "@holdfast/raft";
-import { realpath } from "node:fs/promises";
+import { readdir, realpath, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { openDataDirectory } from "./data-directory.js";
 import { lockDirectory } from "./directory-lock.js";
@@ -14,7 +14,7 @@ import type { ReadRow, ReadRows } from "./recovery.js";
 import { recoverRemains } from "./remains.js";
 import type { Remains } from "./remains.js";
 import { chunkKey, unseal } from "./rows.js";
-import { StorageError, asStorageError } from "./storage-error.js";
+import { StorageError, asStorageError, codeOf } from "./storage-error.js";
 import type { Identity, StorageLogger, Store } from "./types.js";
 
 export interface StoppedDirectoryOptions {
@@ -48,6 +48,27 @@ export async function openStoppedDirectory(options: StoppedDirectoryOptions): Pr
     return options.force ? await openForced(directory) : await openSound(directory, options);
   } catch (error) {
     throw asStorageError(error, `opening the data directory ${options.directory}`);
+  }
+}
+
+/**
+ * Unix milliseconds when something in it was written last, by the clock of then: no later than now unless a clock went back. To be asked
+ * before the directory is opened, which writes. Rejects with StorageError.
+ */
+export async function newestWriteMs(directory: string): Promise<number> {
+  try {
+    let newest = 0;
+    for (const file of await readdir(directory, { recursive: true, withFileTypes: true })) {
+      const found = await stat(join(file.parentPath, file.name)).catch((error: unknown) => {
+        // Of a node that runs after all: its lock will say so.
+        if (codeOf(error) === "ENOENT") return null;
+        throw error;
+      });
+      newest = Math.max(newest, Math.floor(found?.mtimeMs ?? 0));
+    }
+    return newest;
+  } catch (error) {
+    throw asStorageError(error, `reading the data directory ${directory}`);
   }
 }
 

@@ -52,7 +52,7 @@ interface Report {
 }
 
 async function run(file: string | undefined, options: Options): Promise<Report> {
-  const { fromData, to } = options;
+  const { fromData, to, force = false, above = null } = options;
   const server = await import("@holdfast/server");
   if ((file === undefined) === (fromData === undefined)) throw usage("name one of FILE and --from-data");
   if (to !== undefined && fromData === undefined) throw usage("--to belongs to --from-data");
@@ -64,7 +64,7 @@ async function run(file: string | undefined, options: Options): Promise<Report> 
     return { salvaged: null, backup: null, restored: await server.restoreFile(file, target) };
   }
   if (target !== null) await server.assertEmpty(target.directory);
-  const salvaged = await server.salvageDirectory(fromData ?? "", { force: options.force === true });
+  const salvaged = await server.salvageDirectory(fromData ?? "", { force, above });
   const { header, machine } = salvaged;
   const bytes = server.backupBytes(header, machine);
   const backup = to === undefined ? null : await server.writeBackupFile(to, bytes, { overwrite: false });
