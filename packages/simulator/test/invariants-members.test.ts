@@ -171,11 +171,14 @@ describe("elections while the members change", () => {
   const yes: Message = { kind: "voteAnswer", term: term(2), granted: true };
 
   /** Of n1, in term 2. */
-  function candidate(configuration: Configuration, removed: readonly string[] = []) {
+  function candidate(configuration: Configuration, removed: readonly string[] = [], former: string | null = null) {
     const base: LogBase = { position: { term: 0 as Term, index: 0 as Index }, chain: 0, configuration };
     const raft = new FakeRaft("n1", base);
     raft.term = term(2);
-    const elections = new Elections("n1", electionTimeoutMs, (id) => removed.includes(id));
+    const elections = new Elections("n1", electionTimeoutMs, {
+      isRemovedAt: (id) => removed.includes(id),
+      hadVoteAt: (id) => id === former,
+    });
     const step = (event: Event, role: FakeRaft["role"]): void => {
       elections.beforeStep(raft as unknown as Raft, event);
       raft.role = role;
@@ -201,6 +204,8 @@ describe("elections while the members change", () => {
 
   it("are for voters, and those who were not removed", () => {
     breaks("vote-quorum", () => candidate(configurationOf(["n2", "n3", "n4"])).tick("preCandidate"));
+    // Its removal is in its log, and not committed.
+    candidate(configurationOf(["n2", "n3"]), [], "n1").tick("preCandidate");
     breaks("removed-node", () => candidate(configurationOf(["n1", "n2"]), ["n1"]).tick("preCandidate"));
   });
 

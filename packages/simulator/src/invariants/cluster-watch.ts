@@ -101,6 +101,7 @@ export class ClusterWatch {
       attempt: (check) => this.#attempt(check),
       diskOf: (peer) => this.#nodes.get(peer)?.disk ?? null,
       isRemovedAt: (peer, index) => this.#configurations.isRemovedAt(peer, index),
+      hadVoteAt: (peer, index) => this.#configurations.hadVoteAt(peer, index),
     });
     node.persistedIndex = probe.raft.persistedIndex;
     this.#attempt(() => {

@@ -42,6 +42,12 @@ export class Configurations {
     return this.#at(index)?.configuration.removed.includes(id) === true;
   }
 
+  /** Who had a vote by what was committed at `index` or below. */
+  hadVoteAt(id: NodeId, index: number): boolean {
+    const { voters, outgoing } = this.#at(index)?.configuration ?? { voters: [], outgoing: [] };
+    return [...voters, ...outgoing].some((voter) => voter.id === id);
+  }
+
   onCommitted({ index, kind, payload }: Entry, codec: EntryCodec): void {
     if (kind === "configuration") this.#committed.push({ index, configuration: codec.decodeConfiguration(payload) });
     for (const [key, placed] of this.#open) if (placed.index <= index) this.#open.delete(key);

@@ -24,11 +24,13 @@ export function tapCore(
     readonly diskOf: (id: NodeId) => DurableView | null;
     /** Whether that node's removal is committed at this index or below. */
     readonly isRemovedAt: (id: NodeId, index: number) => boolean;
+    /** Whether it had a vote by what was committed at this index or below. */
+    readonly hadVoteAt: (id: NodeId, index: number) => boolean;
   },
 ): CoreTap | null {
   if (typeof (raft as Partial<Raft>).step !== "function") return null;
-  const { applied, electionTimeoutMs, attempt, diskOf, isRemovedAt } = options;
-  const elections = new Elections(id, electionTimeoutMs, isRemovedAt);
+  const { applied, electionTimeoutMs, attempt, diskOf, isRemovedAt, hadVoteAt } = options;
+  const elections = new Elections(id, electionTimeoutMs, { isRemovedAt, hadVoteAt });
   const changes = new Changes(id, diskOf);
   const rounds = new Rounds(id, electionTimeoutMs);
   const step = raft.step.bind(raft);

@@ -11,6 +11,14 @@ import { Recent } from "./recent.js";
 
 const remembered = 256;
 
+/** What is committed at an index or below it. */
+export interface CommittedMembers {
+  isRemovedAt(id: NodeId, index: number): boolean;
+  hadVoteAt(id: NodeId, index: number): boolean;
+}
+
+const nobodyRemoved: CommittedMembers = { isRemovedAt: () => false, hadVoteAt: () => false };
+
 /** Of one life of a node. */
 export class Elections {
   readonly #id: NodeId;
@@ -29,18 +37,14 @@ export class Elections {
   readonly #isOfRemoved = new Recent<string, boolean>(remembered);
   /** Who has voted for it, by term. */
   readonly #votes = new Recent<number, Set<NodeId>>(remembered);
-  readonly #isRemovedAt: (id: NodeId, index: number) => boolean;
+  readonly #committed: CommittedMembers;
   #termAtVote: number | null = null;
   #role: RoleName = "follower";
 
-  constructor(
-    id: NodeId,
-    electionTimeoutMs: number,
-    isRemovedAt: (id: NodeId, index: number) => boolean = () => false,
-  ) {
+  constructor(id: NodeId, electionTimeoutMs: number, committed: CommittedMembers = nobodyRemoved) {
     this.#id = id;
     this.#electionTimeoutMs = electionTimeoutMs;
-    this.#isRemovedAt = isRemovedAt;
+    this.#committed = committed;
   }
 
   beforeStep(raft: Raft, event: Event): void {
@@ -57,7 +61,8 @@ export class Elections {
     if (message.kind === "vote" && message.transfer) return;
     const isHeard = this.#hearsLeader(raft, event.nowMs);
     const key = questionOf(message.kind, from, message.term);
-    const isRemoved = this.#isRemovedAt(from, raft.commitIndex) || this.#isRemovedAt(this.#id, raft.commitIndex);
+    const isRemoved =
+      this.#committed.isRemovedAt(from, raft.commitIndex) || this.#committed.isRemovedAt(this.#id, raft.commitIndex);
     this.#isOfRemoved.set(key, isRemoved && this.#isOfRemoved.get(key) !== false);
     this.#toRefuse.set(key, isHeard && this.#toRefuse.get(key) !== false);
     if (isHeard && message.kind === "vote") this.#termAtVote = raft.term;
@@ -99,8 +104,10 @@ export class Elections {
   #checkRole({ role, term, configuration, commitIndex }: Raft): void {
     if (role !== "preCandidate" && role !== "candidate" && role !== "leader") return;
     const isVoter = [...configuration.voters, ...configuration.outgoing].some(({ id }) => id === this.#id);
-    demand(isVoter, "vote-quorum", () => `${this.#id} becomes ${role} in term ${term}, and has no vote`);
-    demand(!this.#isRemovedAt(this.#id, commitIndex), "removed-node", () => {
+    // Its removal may never be committed, and its log be the only one that can win (thesis 4.2.2).
+    const mayStand = isVoter || this.#committed.hadVoteAt(this.#id, commitIndex);
+    demand(mayStand, "vote-quorum", () => `${this.#id} becomes ${role} in term ${term}, and has no vote`);
+    demand(!this.#committed.isRemovedAt(this.#id, commitIndex), "removed-node", () => {
       return `${this.#id} becomes ${role} in term ${term}, and knows that it was removed`;
     });
     if (role !== "leader") return;

@@ -64,7 +64,7 @@ export class Administrator {
   ask(change: Change, { at, isForced = false, patienceMs }: Asking): Promise<string> {
     const world = this.#world;
     const node = at ?? world.leader();
-    if (node === null) return this.#leaderWithin(patienceMs).then(() => notAsked);
+    if (node === null) return this.nextLeader(patienceMs).then(() => notAsked);
     const areFaultsOver = world.areFaultsOver;
     const whole: MembershipChange = { add: [], promote: [], remove: [], ...change };
     return new Promise((resolve) => {
@@ -94,7 +94,7 @@ export class Administrator {
       const answer = await this.ask(change, { ...options, patienceMs });
       if (answer === "completed" || this.isDone(change)) return true;
       if (!passing.has(answer)) return false;
-      await this.#leaderWithin(this.#electionTimeoutMs / 4);
+      await this.nextLeader(this.#electionTimeoutMs / 4);
     }
     return this.isDone(change);
   }
@@ -105,7 +105,7 @@ export class Administrator {
   }
 
   /** Resolves when a leader is elected, or the time is over. */
-  #leaderWithin(ms: number): Promise<void> {
+  nextLeader(ms: number): Promise<void> {
     return new Promise((resolve) => {
       const wake = (): void => {
         this.#waiting.delete(wake);

@@ -1,4 +1,5 @@
 /** In some runs the members change once more when all is calm: then each step has a bound, and a removed node that runs learns of it (invariant 22). */
+import { membershipBounds } from "@holdfast/raft";
 import type { Member } from "@holdfast/raft";
 import { probed } from "../node/host-access.js";
 import type { SimulatedNode } from "../node/simulated-node.js";
@@ -26,12 +27,13 @@ export async function changeInCalm(world: World, core: Core): Promise<void> {
   const random = world.stream("calm change");
   if (world.plan.spares === 0 || !random.chance(0.7)) return;
   const spare = world.nodes.find((node) => !node.isInUse) ?? null;
-  const isReplaced = random.chance(0.5);
+  const isFull = world.members.configuration.voters.length >= membershipBounds.votersMax;
+  const isReplaced = random.chance(0.5) || isFull;
   const isLeaderGoing = random.chance(0.3);
   if (spare !== null) await bring(world, spare);
   const promote = spare === null ? [] : [spare.id];
   const remove = isReplaced || spare === null ? goingWith(world, core, promote, isLeaderGoing) : [];
-  if (promote.length + remove.length === 0) return;
+  if (promote.length + remove.length === 0 || (isFull && remove.length === 0)) return;
   if (spare !== null) core.add(spare);
   await demandDone(world, { promote, remove });
   world.counts.add("changed in the calm");

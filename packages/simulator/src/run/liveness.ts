@@ -129,7 +129,13 @@ function servingLeader(world: World, core: Core): SimulatedNode | null {
 }
 
 function isSendingSnapshot(core: Core): boolean {
-  return core.nodes.some(({ host }) => host !== null && probed(host).raft.status().peers.some(({ snapshot }) => snapshot));
+  return core.nodes.some(
+    ({ host }) =>
+      host !== null &&
+      probed(host)
+        .raft.status()
+        .peers.some(({ snapshot }) => snapshot),
+  );
 }
 
 /** Of the sessions that are there. */

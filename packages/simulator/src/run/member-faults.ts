@@ -98,7 +98,10 @@ async function returnRemoved({ world, random }: FaultContext): Promise<void> {
   node.startAgain();
 }
 
-/** A leader that nobody hears any more is asked, and asked again: what it writes into its log is cut off, once it hears of its successor. */
+/**
+ * A leader that nobody hears any more is asked, and asked again: what it writes into its log is cut off, once it hears of its successor. That
+ * one is asked for another change as soon as it leads (Ongaro, raft-dev 2015).
+ */
 async function strandChange({ world, random, fault }: FaultContext): Promise<void> {
   const { administrator, members, plan } = world;
   const spare = random.chance(0.5) ? await administrator.startSpare() : null;
@@ -112,7 +115,10 @@ async function strandChange({ world, random, fault }: FaultContext): Promise<voi
   const changes: readonly Change[] = [{ add: [joining] }, { remove: [random.pick(voters).id] }];
   const asking = { at: leader, patienceMs: fault.lastsMs };
   for (const change of random.shuffle(changes)) void administrator.ask(change, asking);
-  await world.sleep(random.logUniform(2, 5) * plan.timing.electionTimeoutMs);
+  const untilMs = world.nowMs + random.logUniform(3, 6) * plan.timing.electionTimeoutMs;
+  await administrator.nextLeader(untilMs - world.nowMs);
+  void administrator.ask(random.pick(changes), { patienceMs: fault.lastsMs });
+  await world.sleep(untilMs - world.nowMs);
   for (const undo of undos) undo();
 }
 
