@@ -32,10 +32,14 @@ export function beginDelay(state: State, entry: Entry, claim: Claim, delayMs: nu
     delay = new Delay(entry.index, delayMs, claim.acquire.mode, [], state.cow.epoch);
     lock.delays.push(delay);
     state.noteDelays(lock);
+    state.runningDelays.add(delayMs);
     entry.begun ??= [];
     entry.begun.push({ lock, delay });
+  } else if (delayMs > delay.delayMs) {
+    state.runningDelays.remove(delay.delayMs);
+    state.runningDelays.add(delayMs);
+    delay.delayMs = delayMs;
   }
-  delay.delayMs = Math.max(delay.delayMs, delayMs);
   if (place !== noPlace) delay.places.push(place);
 }
 
@@ -54,6 +58,7 @@ export function endDelay(state: State, entry: Entry, name: string, index: number
   lock.delays.splice(lock.delays.indexOf(delay), 1);
   if (lock.delays.length === 0) lock.delays = null;
   state.noteDelays(lock);
+  state.runningDelays.remove(delay.delayMs);
   for (const place of delay.places) lock.places = freePlace(lock.places, place);
   entry.tell({ kind: "lockDelayEnded", name, index });
   const slots = delay.places.length === 0 ? [null] : delay.places;

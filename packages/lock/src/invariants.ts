@@ -1,5 +1,6 @@
 /** What holds between any two entries (P1, P7, P8 and the links between the tables). Walks everything. */
 import { assert } from "./assert.js";
+import { longestDelayMs } from "./delays.js";
 import { firstObstacle } from "./grantable.js";
 import { Acquire, noPlace } from "./records.js";
 import type { Claim, Lock, Session } from "./records.js";
@@ -8,11 +9,12 @@ import type { State } from "./state.js";
 
 export function checkInvariants(state: State): void {
   const totals = { sessions: 0, holds: 0, waits: 0, timed: 0, claims: 0, locks: 0, listed: 0 };
-  let longestTtlMs = 0;
+  const longest = { ttlMs: 0, holdDelayMs: 0, runningDelayMs: 0 };
   for (const { byId, timed } of state.sessionShards) {
     totals.sessions += byId.size;
     for (const session of byId.values()) {
-      longestTtlMs = Math.max(longestTtlMs, session.ttlMs);
+      longest.ttlMs = Math.max(longest.ttlMs, session.ttlMs);
+      longest.holdDelayMs = Math.max(longest.holdDelayMs, longestHoldDelayMs(session));
       checkSession(state, session);
       totals.holds += session.holds;
       totals.waits += session.waits;
@@ -29,6 +31,7 @@ export function checkInvariants(state: State): void {
       checkLock(state, lock);
       totals.listed += lock.holderCount + (lock.queue?.count ?? 0);
       assert(delayed.has(lock) === (lock.delays !== null), "the delayed locks are known");
+      longest.runningDelayMs = Math.max(longest.runningDelayMs, longestDelayMs(lock.delays));
     }
     for (const lock of delayed) assert(byName.get(lock.name) === lock, "a delayed lock exists");
   }
@@ -36,7 +39,9 @@ export function checkInvariants(state: State): void {
   assert(totals.sessions === state.sessionCount && totals.locks === state.lockCount, "sessions and locks are counted");
   assert(totals.holds === state.holdCount && totals.waits === state.waiterCount, "holds and waiters are counted");
   assert(totals.claims === totals.listed, "locks and sessions name the same claims");
-  assert(state.longestTtlMs === longestTtlMs, "the longest TTL is known");
+  assert(state.ttls.longestMs === longest.ttlMs, "the longest TTL is known");
+  assert(state.holdDelays.longestMs === longest.holdDelayMs, "the longest lock-delay of a hold is known");
+  assert(state.runningDelays.longestMs === longest.runningDelayMs, "the longest running lock-delay is known");
   assert(state.closedMs === 0 || state.holdCount === 0, "nothing is held before a restored cluster opens");
   assert(totals.timed === 0, "every timed hold is known");
 }
@@ -152,6 +157,11 @@ function claimsOf(acquire: Acquire): Claim[] {
 function isKept(state: State, acquire: Acquire): boolean {
   const session = state.sessionFor(acquire.session.id);
   return session === acquire.session && session.requests.includes(acquire);
+}
+
+function longestHoldDelayMs({ requests }: Session): number {
+  const delays = requests.map((each) => (each instanceof Acquire && each.isGranted ? each.lockDelayMs : 0));
+  return Math.max(0, ...delays);
 }
 
 function isTimed(request: unknown): boolean {

@@ -20,7 +20,16 @@ import { SnapshotCursor } from "./snapshot-cursor.js";
 import { stateHash } from "./state-hash.js";
 import { State } from "./state.js";
 import type { Command, Effect, LockView, LossReason, Mode, ResumeView, SessionId, SessionView } from "./types.js";
-import { hasHold, listLocks, lockView, resumeView, runningDelays, sessionView, sessionViews, timedHolds } from "./views.js";
+import {
+  hasHold,
+  listLocks,
+  lockView,
+  resumeView,
+  runningDelays,
+  sessionView,
+  sessionViews,
+  timedHolds,
+} from "./views.js";
 import type { LockList, RunningDelay, TimedHold } from "./views.js";
 
 export class LockMachine {
@@ -141,7 +150,7 @@ export class LockMachine {
 
   /**
    * Ends everything in it, as of `index`: a cluster made out of a backup begins with that (restoring.ts). Nothing is granted until the
-   * leader has waited the longest TTL out. `index` must be above every index of the cluster that the backup was taken of.
+   * leader has waited `closingMs` out. `index` must be above every index of the cluster that the backup was taken of.
    */
   restore(index: number): void {
     assert(
@@ -151,7 +160,10 @@ export class LockMachine {
     restoreState(this.state, index);
   }
 
-  /** For how many milliseconds a restore of it as it is now would grant nothing: the longest TTL of its sessions. */
+  /**
+   * For how many milliseconds a restore of it as it is now would grant nothing: the longest TTL of its sessions and the longest lock-delay
+   * that a hold asks for, or the longest one that runs.
+   */
   get closingMs(): number {
     return closingMs(this.state);
   }

@@ -1,7 +1,7 @@
 /**
  * What a restored cluster begins with (docs/operations.md, "Restore"): the settings of the backup and nothing else. Every session, hold,
- * wait and lock-delay is over, and nothing is granted until the longest TTL in the backup has passed at a leader: until then a holder of
- * the old cluster may still believe in its lease.
+ * wait and lock-delay is over, and nothing is granted until `closingMs` have passed at a leader: until then a holder of the old cluster
+ * may still believe in its lease, or a lock-delay that somebody relied on would still run.
  *
  * That closing is a lock-delay of all names at once. The leader counts it, a new leader anew, and an endLockDelay of the name that no lock
  * can have ends it: so it needs no command of its own, and holds over restarts and changes of leader like any other delay.
@@ -12,9 +12,14 @@ import type { State } from "./state.js";
 /** No lock has the empty name: requests bear names of at least one byte (packages/wire/src/limits.ts). */
 export const everyName = "";
 
-/** For how long a restore of this state closes: a holder of it may have so much left, or the closing of an earlier restore. */
-export function closingMs(state: State): number {
-  return Math.max(state.longestTtlMs, state.closedMs);
+/**
+ * For how long a restore of this state closes: for as long as any of its locks could have stayed closed. A holder that has died just now
+ * loses its hold a TTL later, and the lock-delay that it asked for comes after that; a delay that runs, or the closing of an earlier
+ * restore, counts in full, for how much of it is over is known to the old leader alone.
+ */
+export function closingMs({ ttls, holdDelays, runningDelays, closedMs }: State): number {
+  const afterDeathMs = Math.min(ttls.longestMs + holdDelays.longestMs, Number.MAX_SAFE_INTEGER);
+  return Math.max(afterDeathMs, runningDelays.longestMs, closedMs);
 }
 
 /** `index`: the restored cluster's entries come after it; above every index that the old cluster can have reached. */

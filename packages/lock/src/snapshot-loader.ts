@@ -206,6 +206,7 @@ export class SnapshotLoader {
     lock.delays.push(delay);
     lock.delays.sort((a, b) => a.index - b.index);
     this.state.noteDelays(lock);
+    this.state.runningDelays.add(delay.delayMs);
     this.counts.delays += 1;
   }
 

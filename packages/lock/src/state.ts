@@ -4,6 +4,7 @@
  */
 import { assert } from "./assert.js";
 import { CopyOnWrite } from "./copy-on-write.js";
+import { DurationCounts } from "./duration-counts.js";
 import { EndedSessions } from "./ended-sessions.js";
 import { hashText } from "./hash.js";
 import { endedSessionsMax } from "./limits.js";
@@ -43,8 +44,12 @@ export class State {
   holdCount = 0;
   /** Waiting acquires, not names. */
   waiterCount = 0;
-  /** How many sessions have each TTL. */
-  private readonly ttls: Map<number, number> = new Map();
+  /** Of the sessions. */
+  readonly ttls: DurationCounts = new DurationCounts();
+  /** What holds ask for, if they end otherwise than by a release. */
+  readonly holdDelays: DurationCounts = new DurationCounts();
+  /** Running lock-delays, in full. */
+  readonly runningDelays: DurationCounts = new DurationCounts();
   readonly lockShards: readonly LockShard[] = Array.from({ length: shardCount }, () => new LockShard());
   readonly sessionShards: readonly SessionShard[] = Array.from({ length: shardCount }, () => new SessionShard());
 
@@ -87,17 +92,14 @@ export class State {
     shard.byId.set(session.id, session);
     this.keyShard(session.key).byKey.set(session.key, session);
     this.sessionCount += 1;
-    this.ttls.set(session.ttlMs, (this.ttls.get(session.ttlMs) ?? 0) + 1);
+    this.ttls.add(session.ttlMs);
   }
 
   removeSession(session: Session): void {
     this.sessionShard(session.id)?.byId.delete(session.id);
     this.keyShard(session.key).byKey.delete(session.key);
     this.sessionCount -= 1;
-    const others = (this.ttls.get(session.ttlMs) ?? 0) - 1;
-    assert(others >= 0, "sessions are counted by their TTL");
-    if (others === 0) this.ttls.delete(session.ttlMs);
-    else this.ttls.set(session.ttlMs, others);
+    this.ttls.remove(session.ttlMs);
   }
 
   /** Why a session has ended; null when it lives, never was, or ended long ago. */
@@ -105,19 +107,12 @@ export class State {
     return this.ended.find(id)?.reason ?? (id <= this.restoredIndex ? "restored" : null);
   }
 
-  /** Of all sessions; 0 when there are none. */
-  get longestTtlMs(): number {
-    let longest = 0;
-    for (const ttlMs of this.ttls.keys()) longest = Math.max(longest, ttlMs);
-    return longest;
-  }
-
   /** Sessions, locks and delays are gone. What is set for the whole cluster stays, and why sessions ended before. */
   endEverything(): void {
     assert(!this.cow.isActive, "no snapshot of it is being taken");
     for (const { byId, byKey, timed } of this.sessionShards) for (const table of [byId, byKey, timed]) table.clear();
     for (const { byName, delayed } of this.lockShards) for (const table of [byName, delayed]) table.clear();
-    this.ttls.clear();
+    for (const durations of [this.ttls, this.holdDelays, this.runningDelays]) durations.clear();
     this.sessionCount = 0;
     this.lockCount = 0;
     this.holdCount = 0;
@@ -127,12 +122,14 @@ export class State {
   noteHold(acquire: Acquire): void {
     this.holdCount += 1;
     acquire.session.holds += 1;
+    if (acquire.lockDelayMs > 0) this.holdDelays.add(acquire.lockDelayMs);
     if (acquire.maxHoldMs > 0) this.sessionShard(acquire.session.id)?.timed.add(acquire);
   }
 
   noteHoldEnded(acquire: Acquire): void {
     this.holdCount -= 1;
     acquire.session.holds -= 1;
+    if (acquire.lockDelayMs > 0) this.holdDelays.remove(acquire.lockDelayMs);
     if (acquire.maxHoldMs > 0) this.sessionShard(acquire.session.id)?.timed.delete(acquire);
   }
 

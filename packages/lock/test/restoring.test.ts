@@ -146,6 +146,53 @@ describe("a restored machine", () => {
     assert.deepEqual([machine.closingMs, machine.closedMs], [5, 5]);
   });
 
+  it("closes for as long as a hold could last after its holder's death: the longest TTL, then the longest lock-delay asked for", () => {
+    const machine = new LockMachine();
+    machine.apply(1, { ...open("k1"), ttlMs: 9 });
+    machine.apply(2, { ...open("k2"), ttlMs: 5 });
+    machine.apply(3, acquire(2, 1, ["a"], { lockDelayMs: 70 }));
+    machine.apply(4, acquire(2, 2, ["b"], { lockDelayMs: 30 }));
+    machine.apply(5, acquire(1, 1, ["a"], { lockDelayMs: 500 }));
+    machine.checkInvariants();
+    assert.deepEqual([machine.closingMs, restored(machine).closingMs], [79, 79], "who only waits has nothing to lose");
+    machine.apply(6, cancel(1, 2, 1));
+    machine.apply(7, release(2, 3, 1));
+    machine.checkInvariants();
+    assert.deepEqual([machine.closingMs, restored(machine).closingMs], [39, 39]);
+    machine.restore(restoredAt);
+    machine.checkInvariants();
+    assert.deepEqual([machine.closingMs, machine.closedMs], [39, 39]);
+  });
+
+  it("closes for as long as the longest lock-delay that runs, in full", () => {
+    const machine = new LockMachine();
+    machine.apply(1, { ...open("k1"), ttlMs: 9 });
+    machine.apply(2, acquire(1, 1, ["a"], { mode: "slot", slots: 3, lockDelayMs: 20 }));
+    machine.apply(3, acquire(1, 2, ["a"], { mode: "slot", slots: 3, lockDelayMs: 60 }));
+    machine.apply(4, acquire(1, 3, ["a"], { mode: "slot", slots: 3, lockDelayMs: 40 }));
+    machine.apply(5, acquire(1, 4, ["b"]));
+    machine.apply(6, release(1, 5, 4, { afterMs: 65 }));
+    assert.equal(machine.closingMs, 69);
+    machine.apply(7, { kind: "suspectSessions", ids: [1], eighths: 8 });
+    machine.apply(8, { kind: "expireSessions", ids: [1] });
+    machine.checkInvariants();
+    assert.deepEqual([machine.closingMs, restored(machine).closingMs], [65, 65]);
+    machine.apply(9, { kind: "endLockDelay", name: "b", index: 6 });
+    machine.checkInvariants();
+    assert.deepEqual([machine.closingMs, restored(machine).closingMs], [60, 60], "the longest of one entry's");
+    machine.apply(10, { kind: "endLockDelay", name: "a", index: 8 });
+    machine.checkInvariants();
+    assert.deepEqual([machine.closingMs, restored(machine).closingMs], [0, 0]);
+  });
+
+  it("closes for a number that a snapshot can bear, whatever was asked for", () => {
+    const machine = new LockMachine();
+    machine.apply(1, { ...open("k1"), ttlMs: Number.MAX_SAFE_INTEGER });
+    machine.apply(2, acquire(1, 1, ["a"], { lockDelayMs: Number.MAX_SAFE_INTEGER }));
+    machine.restore(restoredAt);
+    assert.equal(restored(machine).closedMs, Number.MAX_SAFE_INTEGER);
+  });
+
   it("continues only above the backup", () => {
     assert.throws(() => backedUp().restore(9), /above its backup/);
   });

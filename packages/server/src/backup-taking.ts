@@ -21,7 +21,7 @@ export interface BackupTakingHost {
   /** Begins a snapshot of what is applied now. */
   begin(): LogBase;
   /** Of the state that is applied now. */
-  longestTtlMs(): number;
+  closingMs(): number;
   /** Keeps that snapshot on the disk; null gives it free. */
   pin(index: Index | null): void;
   read(index: Index, chunk: number): Promise<SnapshotChunk>;
@@ -32,7 +32,7 @@ export interface BackupTakingHost {
 /** A snapshot on the disk. */
 export interface TakenBackup {
   readonly base: LogBase;
-  readonly longestTtlMs: number;
+  readonly closingMs: number;
   read(chunk: number): Promise<SnapshotChunk>;
   /** It needn't be kept any longer. */
   release(): void;
@@ -48,7 +48,7 @@ type Stage =
   /** A snapshot of what is applied by now is to be begun. */
   | { readonly kind: "wanted"; readonly waiter: Waiter }
   /** `base`: of the snapshot that is being taken for it. */
-  | { readonly kind: "taking"; readonly waiter: Waiter; readonly base: LogBase; readonly longestTtlMs: number }
+  | { readonly kind: "taking"; readonly waiter: Waiter; readonly base: LogBase; readonly closingMs: number }
   | { readonly kind: "reading" }
   | { readonly kind: "stopped" };
 
@@ -76,16 +76,16 @@ export class BackupTaking {
     const { stage } = this;
     if (stage.kind !== "wanted") return;
     const { waiter } = stage;
-    const longestTtlMs = this.host.longestTtlMs();
+    const closingMs = this.host.closingMs();
     // Nothing has been applied since: it is the state now. (Before the first entry of all there is nothing to take: one comes soon.)
-    if (newest?.base.position.index === lastApplied) this.settle(waiter, newest.base, longestTtlMs);
-    else if (lastApplied > 0) this.stage = { kind: "taking", waiter, base: this.host.begin(), longestTtlMs };
+    if (newest?.base.position.index === lastApplied) this.settle(waiter, newest.base, closingMs);
+    else if (lastApplied > 0) this.stage = { kind: "taking", waiter, base: this.host.begin(), closingMs };
   }
 
   /** A snapshot of this node's own is complete. */
   noteTaken(base: LogBase): void {
     const { stage } = this;
-    if (stage.kind === "taking" && stage.base === base) this.settle(stage.waiter, base, stage.longestTtlMs);
+    if (stage.kind === "taking" && stage.base === base) this.settle(stage.waiter, base, stage.closingMs);
   }
 
   /** A leader's snapshot has taken the place of what was being walked: begin anew. */
@@ -100,11 +100,11 @@ export class BackupTaking {
     if (stage.kind === "wanted" || stage.kind === "taking") stage.waiter.reject(stopping());
   }
 
-  private settle(waiter: Waiter, base: LogBase, longestTtlMs: number): void {
+  private settle(waiter: Waiter, base: LogBase, closingMs: number): void {
     const { index } = base.position;
     this.stage = { kind: "reading" };
     this.host.pin(index);
-    waiter.resolve({ base, longestTtlMs, read: (chunk) => this.read(index, chunk), release: () => this.release() });
+    waiter.resolve({ base, closingMs, read: (chunk) => this.read(index, chunk), release: () => this.release() });
   }
 
   private async read(index: Index, chunk: number): Promise<SnapshotChunk> {

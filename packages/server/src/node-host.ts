@@ -142,7 +142,7 @@ export class NodeHost implements PeerEvents {
     this.source = new SnapshotSource(parts.store);
     this.backup = new BackupTaking({
       begin: () => this.beginSnapshot(),
-      longestTtlMs: () => this.applier.machine.closingMs,
+      closingMs: () => this.applier.machine.closingMs,
       pin: (index) => this.source.pin(index),
       read: (index, chunk) => this.source.read(index, chunk),
       onFailed: (error) => this.stop({ kind: "storage", error }),
@@ -199,9 +199,9 @@ export class NodeHost implements PeerEvents {
   async takeBackup(): Promise<BackupSource> {
     this.schedule();
     const { clusterId, raft } = this.options;
-    const { base, longestTtlMs, ...reading } = await this.backup.take();
+    const { base, closingMs, ...reading } = await this.backup.take();
     const takenAtMs = Math.round(this.parts.clock.wallMs());
-    return { header: { clusterId, nodeId: raft.id, base, takenAtMs, longestTtlMs }, ...reading };
+    return { header: { clusterId, nodeId: raft.id, base, takenAtMs, closingMs }, ...reading };
   }
 
   /** A hash of the lock machine: equal on all nodes at equal lastApplied. Costs a walk over all of it. */

@@ -74,11 +74,11 @@ async function loadBackup(records: AsyncIterable<BackupRecord>): Promise<LoadedB
   }
   if (header === null) throw new Error("a whole backup has a header");
   const machine = inBackup(() => loader.finish());
-  if (machine.closingMs !== header.longestTtlMs)
+  if (machine.closingMs !== header.closingMs)
     throw new BackupError(
       "damaged",
       0,
-      `its header says ${header.longestTtlMs} ms, and its sessions ${machine.closingMs}`,
+      `its header says ${header.closingMs} ms, and its snapshot ${machine.closingMs}`,
     );
   return { header, machine };
 }

@@ -51,7 +51,7 @@ export async function salvageDirectory(directory: string, options: SalvageOption
     // The node may have promised a vote in a later term than its last entry's.
     const position = { term: restored.hardState.term, index: last.index };
     const base = { position, chain: last.chain, configuration: configurationIn(restored) };
-    const header = { clusterId, nodeId, base, takenAtMs, longestTtlMs: machine.closingMs };
+    const header = { clusterId, nodeId, base, takenAtMs, closingMs: machine.closingMs };
     return { header, machine, entries: restored.entries.length, problem };
   } finally {
     await stopped.close();

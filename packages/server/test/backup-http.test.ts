@@ -15,7 +15,7 @@ import { sleep, until } from "./helpers.js";
 
 const configuration = { voters: [], outgoing: [], learners: [], removed: [] };
 const base = { position: { term: 4 as Term, index: 44 as Index }, chain: 7, configuration };
-const header = { clusterId: "c", nodeId: "n2", base, takenAtMs: 5, longestTtlMs: 7 };
+const header = { clusterId: "c", nodeId: "n2", base, takenAtMs: 5, closingMs: 7 };
 const chunkBytes = 200_000;
 
 describe("/v1/backup", () => {

@@ -22,7 +22,7 @@ class FakeHost {
       this.begun.push(base);
       return base;
     },
-    longestTtlMs: () => this.applied * 100,
+    closingMs: () => this.applied * 100,
     pin: (index) => void this.pins.push(index),
     read: async (index, chunk) => {
       if (this.isBroken) throw new Error("no disk");
@@ -56,7 +56,7 @@ describe("taking a backup", () => {
     assert.deepEqual(host.pins, [10]);
     host.applied = 99;
     const backup = await taken;
-    assert.equal(backup.longestTtlMs, 1_000, "of the state that was taken");
+    assert.equal(backup.closingMs, 1_000, "of the state that was taken");
     assert.deepEqual(await backup.read(3), { bytes: new Uint8Array([10, 3]), done: true });
     await isRefused(host.taking.take(), "overloaded");
     backup.release();

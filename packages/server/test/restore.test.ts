@@ -3,18 +3,18 @@ import assert from "node:assert/strict";
 import { mkdir, readFile, readdir, rm, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { before, describe, it } from "node:test";
-import { LockMachine } from "@holdfast/lock";
-import type { Command } from "@holdfast/lock";
-import type { Entry, EntryKind, Index, LogBase, Term } from "@holdfast/raft";
+import { LockMachine } from "9_000holdfast/lock";
+import type { Command } from "9_000holdfast/lock";
+import type { Entry, EntryKind, Index, LogBase, Term } from "9_000holdfast/raft";
 import {
   BackupError,
   DirectoryNotEmptyError,
   openDataDirectory,
   StorageError,
   writeBackupFile,
-} from "@holdfast/storage";
-import type { BackupHeader } from "@holdfast/storage";
-import { encodeCommand, entryCodec } from "@holdfast/wire";
+} from "9_000holdfast/storage";
+import type { BackupHeader } from "9_000holdfast/storage";
+import { encodeCommand, entryCodec } from "9_000holdfast/wire";
 import { RestoreIndexError } from "../src/restore-index.js";
 import { restoreFile } from "../src/restore.js";
 import type { Restored } from "../src/restore.js";
@@ -37,7 +37,7 @@ const commands: readonly Command[] = [
     mode: "exclusive",
     slots: 0,
     wait: true,
-    lockDelayMs: 0,
+    lockDelayMs: 500,
     maxHoldMs: 0,
     info: "",
   },
@@ -48,7 +48,7 @@ const takenAtMs = Date.UTC(2024, 11, 31);
 
 function header(index: number): BackupHeader {
   const base: LogBase = { position: { term: 6 as Term, index: index as Index }, chain: 5, configuration };
-  return { clusterId: "old", nodeId: "n2", base, takenAtMs, longestTtlMs: 9_000 };
+  return { clusterId: "old", nodeId: "n2", base, takenAtMs, closingMs: 9_500 };
 }
 
 function machineOf(): LockMachine {
@@ -111,7 +111,7 @@ describe("restore", () => {
     return restoreFile(file, { directory, node, above }, parts);
   }
 
-  it("makes a cluster of one voter: another id, a higher term, above the clock's index, closed for the longest TTL", async () => {
+  it("makes a cluster of one voter: another id, a higher term, above the clock's index, closed for TTL and lock-delay", async () => {
     const directory = newPath();
     const restored = await restore(directory);
     assert.deepEqual(restored, {
@@ -119,7 +119,7 @@ describe("restore", () => {
       clusterId: "name-1",
       index: clockIndex,
       term: 7,
-      closedMs: 9_000,
+      closedMs: 9_500,
       sessions: 2,
       isAheadOfClock: false,
     });
@@ -130,7 +130,7 @@ describe("restore", () => {
     assert.deepEqual(base.configuration, { voters, outgoing: [], learners: [], removed: [] });
     assert.deepEqual([machine.sessionCount, machine.holdCount], [0, 0]);
     assert.equal(machine.endReason(1), "restored");
-    assert.deepEqual([...machine.delays()], [{ name: "", index: clockIndex, delayMs: 9_000 }]);
+    assert.deepEqual([...machine.delays()], [{ name: "", index: clockIndex, delayMs: 9_500 }]);
   });
 
   it("twice in one second: the second one waits, and lands higher", async () => {
@@ -161,7 +161,7 @@ describe("restore", () => {
       await assert.rejects(restoreFile(path, { directory, node, above: null }, world(startMs)), BackupError, name);
     }
     const lying = newPath();
-    const told = { ...header(1_000), longestTtlMs: 1 };
+    const told = { ...header(1_000), closingMs: 1 };
     await writeBackupFile(lying, backupBytes(told, machineOf()), { overwrite: false });
     await assert.rejects(restoreFile(lying, { directory, node, above: null }, world(startMs)), BackupError);
     assert.deepEqual(await readdir(directory), []);
@@ -224,12 +224,12 @@ describe("salvage", () => {
     const { machine, problem, entries } = salvaged;
     assert.deepEqual([machine.sessionCount, machine.holdCount, problem, entries], [2, 1, null, 3]);
     const { base, ...others } = salvaged.header;
-    assert.deepEqual(others, { clusterId: "old", nodeId: node.id, takenAtMs, longestTtlMs: 9_000 });
+    assert.deepEqual(others, { clusterId: "old", nodeId: node.id, takenAtMs, closingMs: 9_500 });
     assert.deepEqual(base.position, { term: 5, index: 3 });
     const file = newPath();
     await writeBackupFile(file, backupBytes(salvaged.header, machine), { overwrite: false });
     const restored = await restoreFile(file, { directory: newPath(), node, above: null }, world(startMs));
-    assert.deepEqual([restored.term, restored.closedMs, restored.sessions], [6, 9_000, 2]);
+    assert.deepEqual([restored.term, restored.closedMs, restored.sessions], [6, 9_500, 2]);
   });
 
   it("refuses a clock that lies before the last write, time and again, unless somebody knows the tokens", async () => {

@@ -36,8 +36,8 @@ export interface BackupHeader {
    * clock of a restore must not lie before it (packages/server/src/restore-index.ts).
    */
   readonly takenAtMs: number;
-  /** For how long a restore of it grants nothing: the longest TTL of its sessions. */
-  readonly longestTtlMs: number;
+  /** For how many milliseconds a restore of it grants nothing: as its snapshot says too (packages/lock/src/restoring.ts). */
+  readonly closingMs: number;
 }
 
 export type BackupRecord =
@@ -67,12 +67,12 @@ export class BackupEncoder {
   #chunks = 0;
 
   header(header: BackupHeader): Buffer {
-    const { clusterId, nodeId, takenAtMs, longestTtlMs, base } = header;
+    const { clusterId, nodeId, takenAtMs, closingMs, base } = header;
     const fields = {
       clusterId,
       nodeId,
       takenAtMs,
-      longestTtlMs,
+      closingMs,
       base: Buffer.from(encodeBase(base)).toString("base64"),
     };
     const prefix = Buffer.concat([magic, Buffer.from([backupFormatVersion])]);
@@ -202,13 +202,13 @@ export class BackupDecoder {
     } catch {
       return this.#fail("its header is no JSON");
     }
-    const { clusterId, nodeId, takenAtMs, longestTtlMs, base } = (fields ?? {}) as Record<string, unknown>;
+    const { clusterId, nodeId, takenAtMs, closingMs, base } = (fields ?? {}) as Record<string, unknown>;
     const isText = (value: unknown): value is string => typeof value === "string" && value.length > 0;
     if (!isText(clusterId) || !isText(nodeId) || !isText(base)) return this.#fail("its header lacks a field");
     const isWhole = (value: unknown): value is number => typeof value === "number" && Number.isSafeInteger(value);
-    if (!isWhole(takenAtMs) || !isWhole(longestTtlMs)) return this.#fail("its header lacks a number");
+    if (!isWhole(takenAtMs) || !isWhole(closingMs)) return this.#fail("its header lacks a number");
     try {
-      return { clusterId, nodeId, takenAtMs, longestTtlMs, base: decodeBase(Buffer.from(base, "base64")) };
+      return { clusterId, nodeId, takenAtMs, closingMs, base: decodeBase(Buffer.from(base, "base64")) };
     } catch (error) {
       if (!(error instanceof WireError)) throw error;
       return this.#fail(`its header has no position in the log: ${error.message}`);

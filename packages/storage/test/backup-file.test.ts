@@ -7,7 +7,7 @@ import { BackupEncoder, BackupError, BackupExistsError, readBackupFile, writeBac
 import type { BackupRecord } from "../src/index.js";
 import { clusterId, firstBase, newPath, nodeId } from "./fixture.js";
 
-const header = { clusterId, nodeId, base: firstBase, takenAtMs: 1, longestTtlMs: 0 };
+const header = { clusterId, nodeId, base: firstBase, takenAtMs: 1, closingMs: 0 };
 
 async function* source(chunkCount: number, breakAfter = Number.POSITIVE_INFINITY): AsyncGenerator<Uint8Array> {
   const encoder = new BackupEncoder();

@@ -13,7 +13,7 @@ const header: BackupHeader = {
   nodeId,
   base: { position: { term: term(3), index: index(2 ** 40) }, chain: 0xdeadbeef, configuration },
   takenAtMs: 1_900_000_000_123,
-  longestTtlMs: 30_000,
+  closingMs: 30_000,
 };
 const chunks = [Buffer.from("first chunk"), Buffer.alloc(0), Buffer.from([0, 1, 2, 255])];
 

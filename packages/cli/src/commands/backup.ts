@@ -158,10 +158,10 @@ function messageOf(error: unknown): string {
 
 /** The facts of a backup, for programs. */
 export function summaryOf(file: string, { header, bytes, chunks }: WrittenBackup): object {
-  const { clusterId, nodeId: node, base, takenAtMs, longestTtlMs } = header;
+  const { clusterId, nodeId: node, base, takenAtMs, closingMs } = header;
   const { index, term } = base.position;
   const takenAt = new Date(takenAtMs).toISOString();
-  return { file, bytes, chunks, clusterId, node, index, term, takenAt, longestTtlMs };
+  return { file, bytes, chunks, clusterId, node, index, term, takenAt, closingMs };
 }
 
 export function textOf(file: string, { header, bytes }: WrittenBackup): string {
