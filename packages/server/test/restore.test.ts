@@ -3,18 +3,18 @@ import assert from "node:assert/strict";
 import { mkdir, readFile, readdir, rm, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { before, describe, it } from "node:test";
-import { LockMachine } from "9_000holdfast/lock";
-import type { Command } from "9_000holdfast/lock";
-import type { Entry, EntryKind, Index, LogBase, Term } from "9_000holdfast/raft";
+import { LockMachine } from "@holdfast/lock";
+import type { Command } from "@holdfast/lock";
+import type { Entry, EntryKind, Index, LogBase, Term } from "@holdfast/raft";
 import {
   BackupError,
   DirectoryNotEmptyError,
   openDataDirectory,
   StorageError,
   writeBackupFile,
-} from "9_000holdfast/storage";
-import type { BackupHeader } from "9_000holdfast/storage";
-import { encodeCommand, entryCodec } from "9_000holdfast/wire";
+} from "@holdfast/storage";
+import type { BackupHeader } from "@holdfast/storage";
+import { encodeCommand, entryCodec } from "@holdfast/wire";
 import { RestoreIndexError } from "../src/restore-index.js";
 import { restoreFile } from "../src/restore.js";
 import type { Restored } from "../src/restore.js";
