@@ -20,6 +20,7 @@ export class SnapshotCursor {
   constructor(state: State) {
     this.state = state;
     this.pending.push(headerRecord(state.lastIndex, state.ended.list(), state.clusterVersion));
+    // Part of format 1 from the first release on: whatever runs this cluster version can read it.
     if (state.restoredIndex > 0) this.pending.push(restoredRecord(state.restoredIndex, state.closedMs));
     state.cow.begin(this.pending);
     this.walk = this.steps();

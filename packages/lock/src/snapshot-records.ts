@@ -13,9 +13,13 @@ export type SnapshotRecord = readonly SnapshotValue[];
 /** What a cursor hands out at a time. */
 export type SnapshotPiece = readonly SnapshotRecord[];
 
-/** Rises when an older loader couldn't read the records. */
+/** Rises when an older loader couldn't read the records of a cluster version that it runs. */
 export const snapshotFormat = 1;
 
+/**
+ * Format 1 has all of them since the first release. A further one is written only above the cluster version that brings it, which the
+ * header bears: an older loader stops there, and would take an unknown kind for damage (docs/decisions/003-finalizing-an-upgrade.md).
+ */
 export const recordKind = { header: 0, session: 1, acquire: 2, past: 3, delay: 4, end: 5, restored: 6 } as const;
 
 /** The first cluster version is not written: a snapshot of it is the same as those of releases that knew of none. */

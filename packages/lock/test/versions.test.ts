@@ -12,6 +12,7 @@ import {
   versionRange,
 } from "../src/index.js";
 import type { SnapshotPiece, SnapshotRecord } from "../src/index.js";
+import { recordKind, snapshotFormat } from "../src/snapshot-records.js";
 import { open } from "./commands.js";
 
 function machineAt(version: number): LockMachine {
@@ -40,6 +41,28 @@ test("a state without a version has the first one, and is written without one", 
   assert.deepEqual(piece[0], [0, 1, 2, []]);
   assert.equal(load(piece).clusterVersion, 1);
   assert.equal(load(piece).stateHash(), machine.stateHash());
+});
+
+test("format 1 has the kinds of records of the first release: another one comes with a cluster version, and is damage in the first", () => {
+  assert.equal(snapshotFormat, 1);
+  assert.deepEqual(recordKind, { header: 0, session: 1, acquire: 2, past: 3, delay: 4, end: 5, restored: 6 });
+  const machine = machineAt(1);
+  machine.restore(9);
+  const [header, restored, ...others] = snapshotOf(machine);
+  assert.deepEqual(
+    [header, restored],
+    [
+      [0, 1, 9, []],
+      [6, 9, 10_000],
+    ],
+    "a restored cluster begins at the first version",
+  );
+  assert.equal(load([header, restored, ...others] as SnapshotPiece).stateHash(), machine.stateHash());
+  const strange = [header, [7, 1], ...others] as SnapshotPiece;
+  assert.throws(
+    () => load(strange),
+    (error) => error instanceof SnapshotError && !(error instanceof NewerSnapshotError),
+  );
 });
 
 test("a version above the first is in the snapshot and in the hash", () => {
