@@ -6,7 +6,7 @@ import { join, relative } from "node:path";
 import { performance } from "node:perf_hooks";
 import { after, before, describe, it } from "node:test";
 import { runCli } from "../cli/cli-process.js";
-import { TestCluster } from "../harness/cluster.js";
+import { statusOf, TestCluster } from "../harness/cluster.js";
 import type { TestNode } from "../harness/cluster.js";
 import { until } from "../harness/until.js";
 
@@ -133,6 +133,8 @@ describe("holdfast doctor", { timeout: 480_000 }, () => {
   it("doesn't wait for a node that stands still", async () => {
     leader = await cluster.leader(90_000);
     [follower] = cluster.others(leader) as [TestNode, TestNode];
+    // It may have been started just now, and a process that is stopped before it listens refuses connections instead of keeping them waiting.
+    await until("it answers", () => statusOf(follower), 90_000);
     follower.signal("SIGSTOP");
     try {
       const startedMs = performance.now();
