@@ -13,9 +13,9 @@ import type { State } from "./state.js";
 export const everyName = "";
 
 /**
- * For how long a restore of this state closes: for as long as any of its locks could have stayed closed. A holder that has died just now
- * loses its hold a TTL later, and the lock-delay that it asked for comes after that; a delay that runs, or the closing of an earlier
- * restore, counts in full, for how much of it is over is known to the old leader alone.
+ * For how long a restore of this state closes. A holder that hears nothing more believes in its lease for a TTL at most, and the
+ * lock-delay that it asked for is to come after that; a delay that runs, or the closing of an earlier restore, counts in full, for how
+ * much of it is over is known to the old leader alone.
  */
 export function closingMs({ ttls, holdDelays, runningDelays, closedMs }: State): number {
   const afterDeathMs = Math.min(ttls.longestMs + holdDelays.longestMs, Number.MAX_SAFE_INTEGER);
