@@ -106,7 +106,7 @@ describe("values of a plan", () => {
   const slow = { electionTimeoutMs: 1_000, heartbeatMs: 200, diskStallMs: 2_000 };
   const fault = (plain()["faults"] as readonly Fields[])[0] ?? {};
   const limits = plain()["limits"] as Fields;
-  const world = plain()["world"] as Fields;
+  const world = { ...(plain()["world"] as Fields), latencyMsMax: 5, syncMsMax: 5 };
   const well = { ...plain(), timing: slow, ttlMs: 3_500, unitMs: 1_000 };
   const rows: readonly { readonly change: Fields; readonly path: string; readonly problem: RegExp }[] = [
     { change: { timing: { ...slow, heartbeatMs: 334 } }, path: "timing.heartbeatMs", problem: /a third of/ },
@@ -149,7 +149,7 @@ describe("values of a plan", () => {
   it("fit each other", () => {
     assert.deepEqual(problemsOf({ ...well, world: { ...world, latencyMsMax: 50, syncMsMax: 100 } }), []);
     for (const { change, path, problem } of rows) {
-      const found = problemsOf({ ...well, world: { ...world, latencyMsMax: 5, syncMsMax: 5 }, ...change });
+      const found = problemsOf({ ...well, world, ...change });
       assert.deepEqual(
         found.map((each) => each.path),
         [path],

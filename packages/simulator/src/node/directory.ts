@@ -50,6 +50,8 @@ export class NodeDirectory {
   #clusterId: string | null = null;
   /** Starts before it was formed: the boot counter counts them too. */
   #startsUnformed = 0;
+  /** Of a directory that was refused before it was formed; a formed one's is its disk's. */
+  #refusal: string | null = null;
 
   constructor(disk: VirtualDisk) {
     this.disk = disk;
@@ -65,7 +67,12 @@ export class NodeDirectory {
   }
 
   get isQuarantined(): boolean {
-    return this.isFormed && this.disk.isQuarantined;
+    return this.isFormed ? this.disk.isQuarantined : this.#refusal !== null;
+  }
+
+  quarantine(reason: string): void {
+    if (this.isFormed) this.disk.quarantine(reason);
+    else if (!this.disk.isFull) this.#refusal = reason;
   }
 
   copy(): DirectoryImage {
@@ -83,6 +90,7 @@ export class NodeDirectory {
     this.#instance = null;
     this.#clusterId = null;
     this.#startsUnformed = 0;
+    this.#refusal = null;
   }
 
   /** Rejects with the StorageError that the real one rejects with. */
@@ -91,6 +99,7 @@ export class NodeDirectory {
     this.#instance ??= request.randomInstance();
     if (this.#clusterId === null) {
       if (this.disk.isFull) throw new StorageError("io", "opening the data directory failed: ENOSPC");
+      if (this.#refusal !== null) throw new StorageError("quarantined", `put into quarantine: ${this.#refusal}`);
       this.#startsUnformed += 1;
       return new OpenDirectory(this, this.#identityFor(request, null), null, { process, hooks });
     }
@@ -150,7 +159,7 @@ class OpenDirectory implements DataDirectory {
 
   async quarantine(reason: string): Promise<void> {
     await wait(this.#parts.process, this.#directory.disk.syncMs());
-    this.#directory.disk.quarantine(reason);
+    this.#directory.quarantine(reason);
   }
 
   async close(): Promise<void> {

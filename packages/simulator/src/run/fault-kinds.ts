@@ -291,7 +291,8 @@ export function drawMembers(random: Random, room: FaultRoom): PlannedFault[] {
   const able = changes.filter((kind) => (faultKinds[kind].nodesMin ?? 1) <= room.nodes);
   const drawn = random.shuffle(others).slice(0, random.integer(5));
   const errands = drawOf(random, room, able, { gap: [1, 5], lasts: [6, 12] });
-  return drawn.length === 0 ? errands : [...errands, ...drawOf(random, room, drawn, { gap: [1, 6], lasts: [0.5, 4] })];
+  if (drawn.length === 0) return errands;
+  return [...errands, ...drawOf(random, room, drawn, { gap: [1, 6], lasts: [0.5, 4] })].sort((a, b) => a.atMs - b.atMs);
 }
 
 /** Holders are cut off, stopped or sent to sleep for about a TTL, at times while leaders change: leases run out under them. */
