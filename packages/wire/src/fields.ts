@@ -109,6 +109,11 @@ export function fieldsOf(value: unknown, least: number, field: string): Fields {
   return fields;
 }
 
+/** A field that its sender may leave out: it ends before it, or has null in its place when more follows. */
+export function isGiven(fields: Fields, at: number): boolean {
+  return at < fields.length && fields[at] !== null;
+}
+
 /** Exactly so many: what is stored or replicated must mean the same to every reader. */
 export function exactFieldsOf(value: unknown, exact: number, field: string): Fields {
   const fields = list(value, field);

@@ -1,4 +1,8 @@
-/** Frames between nodes: a crc32c of 4 bytes, big-endian, and behind it one msgpack array `[kind, field, ...]`. */
+/**
+ * Frames between nodes: a crc32c of 4 bytes, big-endian, and behind it one msgpack array `[kind, field, ...]`. Fields
+ * that a later release adds at the end are ignored. Behind an optional field that isn't given they need a null in its
+ * place.
+ */
 import type { Message, Position } from "@holdfast/raft";
 import type { PeerFrame, PeerHello, PeerRefusalCode } from "./peer-messages.js";
 import { assertNever } from "./assert.js";
@@ -12,6 +16,7 @@ import {
   fieldsOf,
   id,
   index,
+  isGiven,
   listUpTo,
   mapList,
   nullable,
@@ -172,7 +177,7 @@ function frameFrom(value: unknown): PeerFrame {
         clusterId: id(fields[1], "clusterId"),
         firstIndex: index(fields[2], "firstIndex"),
         configuration: configurationFrom(fields[3]),
-        ...(fields.length > 4 ? { firstConfiguration: configurationFrom(fields[4]) } : {}),
+        ...(isGiven(fields, 4) ? { firstConfiguration: configurationFrom(fields[4]) } : {}),
       };
     case kinds.goodbye:
       return { kind: "goodbye" };
@@ -195,7 +200,7 @@ function helloFrom(fields: Fields): PeerHello {
     term: nullable(fields[8], "term", term),
     last: nullable<Position>(fields[9], "last", decodePosition),
     versions: fields.length > 10 ? versionsFrom(fields[10]) : firstVersions,
-    ...(fields.length > 11 ? { peer: text(fields[11], 1, limits.addressBytesMax, "peer") } : {}),
+    ...(isGiven(fields, 11) ? { peer: text(fields[11], 1, limits.addressBytesMax, "peer") } : {}),
   };
 }
 

@@ -13,10 +13,23 @@ import {
   limits,
   WireError,
 } from "../src/index.js";
-import type { ClientMessage, ServerMessage } from "../src/index.js";
+import type { ClientMessage, PeerFrame, ServerMessage } from "../src/index.js";
 import { pack, unpack } from "../src/msgpack.js";
 import { clientMessages, peerFrames, raftMessages, serverMessages } from "./samples.js";
 import { codeOf, peerBytes } from "./wire-errors.js";
+
+/** Fields of each peer frame with its kind's number: those that the first release sent, and all that this one knows. */
+const peerFieldCounts: Record<PeerFrame["kind"], { readonly first: number; readonly known: number }> = {
+  hello: { first: 10, known: 12 },
+  refused: { first: 3, known: 3 },
+  formed: { first: 4, known: 5 },
+  goodbye: { first: 1, known: 1 },
+  raft: { first: 2, known: 2 },
+};
+
+function peerFieldsOf(frame: PeerFrame): unknown[] {
+  return unpack(encodePeerFrame(frame), 4, 1_000);
+}
 
 test("fields at the end that a later release adds are ignored, in every message", () => {
   const more = [7, "later", [1, [2]], null];
@@ -29,7 +42,9 @@ test("fields at the end that a later release adds are ignored, in every message"
     assert.deepEqual(decodeServerFrame(pack([[...fields, ...more]])), [message]);
   }
   for (const frame of Object.values(peerFrames).flat()) {
-    const fields = unpack(encodePeerFrame(frame), 4, 1_000);
+    const fields = peerFieldsOf(frame);
+    // Whoever adds a field behind an optional one that it doesn't give writes null there.
+    while (fields.length < peerFieldCounts[frame.kind].known) fields.push(null);
     assert.deepEqual(decodePeerFrame(peerBytes([...fields, ...more])), frame);
   }
   for (const message of Object.values(raftMessages)) {
@@ -49,10 +64,8 @@ test("a message with a field less is refused", () => {
     assert.throws(() => decodeServerFrame(pack([fields.slice(0, -1)])), WireError, message.kind);
   }
   for (const frame of Object.values(peerFrames).flat()) {
-    const fields = unpack(encodePeerFrame(frame), 4, 1_000);
-    // A hello of a release that knew nothing of versions ends before them.
-    const needed = frame.kind === "hello" ? fields.slice(0, -1) : fields;
-    assert.throws(() => decodePeerFrame(peerBytes(needed.slice(0, -1))), WireError);
+    const fields = peerFieldsOf(frame).slice(0, peerFieldCounts[frame.kind].first - 1);
+    assert.throws(() => decodePeerFrame(peerBytes(fields)), WireError, frame.kind);
   }
   for (const message of Object.values(raftMessages)) {
     const fields = unpack(encodePeerFrame({ kind: "raft", messages: [message] }), 4, 1_000)[1] as unknown[][];
@@ -63,8 +76,10 @@ test("a message with a field less is refused", () => {
 test("a hello or a status without versions is of a release that runs the first one", () => {
   const first = { min: 1, max: 1 };
   for (const hello of peerFrames.hello) {
-    const fields = unpack(encodePeerFrame(hello), 4, 1_000);
-    assert.deepEqual(decodePeerFrame(peerBytes(fields.slice(0, -1))), { ...hello, versions: first });
+    assert.ok(hello.kind === "hello");
+    const { peer: _, ...older } = hello;
+    const fields = peerFieldsOf(hello).slice(0, peerFieldCounts.hello.first);
+    assert.deepEqual(decodePeerFrame(peerBytes(fields)), { ...older, versions: first });
   }
   const answer = serverMessages.answer.find((each) => each.kind === "answer" && each.result.kind === "status");
   assert.ok(answer?.kind === "answer" && answer.result.kind === "status");
@@ -81,35 +96,59 @@ test("a hello or a status without versions is of a release that runs the first o
   ]);
 });
 
+test("a hello without the caller's address, and a formed without the first configuration, are good", () => {
+  for (const hello of peerFrames.hello) {
+    assert.ok(hello.kind === "hello");
+    const { peer: _, ...older } = hello;
+    const fields = peerFieldsOf(hello).slice(0, peerFieldCounts.hello.known - 1);
+    assert.deepEqual(decodePeerFrame(peerBytes(fields)), older);
+  }
+  for (const formed of peerFrames.formed) {
+    assert.ok(formed.kind === "formed");
+    const { firstConfiguration: _, ...older } = formed;
+    const fields = peerFieldsOf(formed).slice(0, peerFieldCounts.formed.first);
+    assert.deepEqual(decodePeerFrame(peerBytes(fields)), older);
+  }
+});
+
 test("a range of versions that can't be is refused", () => {
   const [hello] = peerFrames.hello;
   assert.ok(hello !== undefined);
-  const fields = unpack(encodePeerFrame(hello), 4, 1_000).slice(0, -1);
+  const fields = peerFieldsOf(hello).slice(0, peerFieldCounts.hello.first);
   for (const versions of [[2, 1], [0, 1], [1], [1, "2"], 1, null]) {
     assert.throws(() => decodePeerFrame(peerBytes([...fields, versions])), WireError, JSON.stringify(versions));
   }
 });
 
+/** One more than the highest number among messages of all kinds, as they are encoded. */
+function firstUnknownKind(messages: readonly (readonly unknown[])[]): number {
+  return 1 + Math.max(...messages.map(([kind]) => kind as number));
+}
+
 test("messages of unknown kinds are refused as such", () => {
-  for (const kind of [0, 9, 99, "hello", null, 1.5, [1]]) {
+  const client = unpack(encodeClientFrame(Object.values(clientMessages).flat()), 0, 10_000) as unknown[][];
+  for (const kind of [0, firstUnknownKind(client), 99, "hello", null, 1.5, [1]]) {
     assert.equal(
       codeOf(() => decodeClientFrame(pack([[kind, 1, 2, 3]]))),
       "unknown_message",
     );
   }
-  for (const kind of [0, 15, "welcome", null]) {
+  const server = unpack(encodeServerFrame(Object.values(serverMessages).flat()), 0, 10_000) as unknown[][];
+  for (const kind of [0, firstUnknownKind(server), "welcome", null]) {
     assert.equal(
       codeOf(() => decodeServerFrame(pack([[kind]]))),
       "unknown_message",
     );
   }
-  for (const kind of [0, 6, "raft", null]) {
+  const peer = Object.values(peerFrames).flat().map(peerFieldsOf);
+  for (const kind of [0, firstUnknownKind(peer), "raft", null]) {
     assert.equal(
       codeOf(() => decodePeerFrame(peerBytes([kind, 1]))),
       "unknown_message",
     );
   }
-  for (const kind of [0, 13, "vote"]) {
+  const raft = peerFieldsOf({ kind: "raft", messages: Object.values(raftMessages) })[1] as unknown[][];
+  for (const kind of [0, firstUnknownKind(raft), "vote"]) {
     assert.equal(
       codeOf(() => decodePeerFrame(peerBytes([5, [[kind, 1]]]))),
       "unknown_message",
@@ -119,7 +158,7 @@ test("messages of unknown kinds are refused as such", () => {
 
 test("unknown kinds inside of messages are refused by name", () => {
   const odd: readonly [() => unknown, string][] = [
-    [() => decodeClientFrame(pack([[5, 1, [9]]])), "query"],
+    [() => decodeClientFrame(pack([[5, 1, [99]]])), "query"],
     [() => decodeServerFrame(pack([[6, 1, 1, 1, [99]]])), "outcome"],
     [() => decodeServerFrame(pack([[7, 1, 1, [99]]])), "rejection"],
     [() => decodeServerFrame(pack([[10, 1, [99, 1]]])), "result"],
