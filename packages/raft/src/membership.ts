@@ -143,9 +143,12 @@ function problemWithQuorum(core: Core, leader: Leader, change: MembershipChange)
   return { code: "would_lose_quorum", member: missing[0]?.id ?? null };
 }
 
-/** Its answers come, and reach this term: a new leader has heard of nobody yet, and who is far behind holds commits up as if it were down. */
+/**
+ * Its answers come, and reach this term: a new leader has heard of nobody yet, and who is far behind holds commits up as if it were down.
+ * Whose link was lost is a probe until it has answered again: it may be down, though it was heard a moment ago.
+ */
 function canCommit(core: Core, leader: Leader, peer: Progress): boolean {
-  return core.wasHeardLately(peer) && peer.matchIndex >= leader.noopIndex;
+  return peer.state === "replicate" && core.wasHeardLately(peer) && peer.matchIndex >= leader.noopIndex;
 }
 
 function payloadFor(core: Core, configuration: Configuration): Uint8Array | null {

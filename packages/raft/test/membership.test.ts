@@ -213,6 +213,14 @@ test("a change whose voters couldn't decide with those that answer is refused, u
   assert.equal(refusal(ask(fresh.clear(), { remove: ["n2"] }, 2, true)), "appended");
 });
 
+test("who is known to be gone counts as down at once, and as up when it has answered again", () => {
+  for (const kind of ["peerGone", "peerReset"] as const) {
+    const solo = leaderOf().step({ kind, peer: "n3" }).clear();
+    assert.equal(refusal(ask(solo, { remove: ["n2"] })), "would_lose_quorum n3", kind);
+    assert.equal(refusal(ask(solo.clear().accept("n3", 1).clear(), { remove: ["n2"] }, 2)), "appended", kind);
+  }
+});
+
 test("what the codec can't write down is refused, and nothing is changed", () => {
   const solo = ask(leaderOf(), { add: [{ ...memberOf("n6"), id: "n 6", instance: "x" }] });
   assert.equal(refusal(solo), "invalid_member n 6");
