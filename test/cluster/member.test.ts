@@ -141,7 +141,7 @@ describe("a cluster whose members change", { timeout: 1_200_000 }, () => {
     const ready = await fetch(`http://${n4.endpoint}/readyz`);
     assert.deepEqual([ready.status, /waits to be added/.test(await ready.text())], [503, true]);
     await until("status says so", async () => {
-      const { out } = await cli("status", "--json", "--endpoints", n4.endpoint);
+      const { out } = await runCli(["status", "--json", "--endpoints", n4.endpoint, "--timeout", "5s"], {});
       return (JSON.parse(out) as { nodes: { role: string }[] }).nodes[0]?.role === "joining";
     });
 
