@@ -24,6 +24,7 @@ export async function judge(mutant, { copy, clean, first, repeats }) {
     const project = mutant.test === null ? "packages/simulator" : mutant.test.replace(/\/dist\/.*/, "/test");
     const complaint = (await build(copy, project)) ?? (await build(clean, project));
     if (complaint !== null) return { ...verdict, problem: `does not compile: ${complaint}` };
+    if (mutant.test !== null) return await judgeByTest({ ...verdict, runs: 1 }, mutant.test, copy, clean);
     const needed = [];
     const rules = [];
     for (let range = 0; range < repeats; range += 1) {

@@ -43,10 +43,7 @@ const retryMs = 100;
 /** Fewer deadlines than this aren't worth a look for those of no use. */
 const deadlinesMin = 4_096;
 
-type Deadline =
-  | Lease
-  | { readonly kind: "delay"; readonly name: string; readonly index: number }
-  | HoldDeadline;
+type Deadline = Lease | { readonly kind: "delay"; readonly name: string; readonly index: number } | HoldDeadline;
 
 interface HoldDeadline {
   readonly kind: "hold";
