@@ -180,7 +180,7 @@ export class ClusterWatch {
     const isNewLeader = raft.role === "leader" && (life.role !== "leader" || life.term !== raft.term);
     checkLog(node, life, ghost);
     if (isNewLeader) this.#leadership.onLeader(node, life, ghost);
-    if (life.configuration !== raft.configuration) life.votersSinceMs = life.eventMs;
+    if (life.configuration !== null && life.configuration !== raft.configuration) life.votersSinceMs = life.eventMs;
     this.#commits.checkCommit(node, life);
     if (node.disk !== null) this.#checkDisk(node, life, node.disk);
     this.#configurations.check(node, life);

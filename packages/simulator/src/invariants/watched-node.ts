@@ -52,7 +52,7 @@ export class Life {
   wokenMs: number;
   leadingSinceMs = 0;
   /** When the voters were last seen to change. */
-  votersSinceMs = 0;
+  votersSinceMs: number = Number.NEGATIVE_INFINITY;
   silenceDueMs = 0;
   /** When something of a peer was last delivered, by the own clock; empty when nobody tells. */
   readonly heardMs: Map<NodeId, number> = new Map();
