@@ -1,12 +1,12 @@
 /** Backup files on disk: written whole or not at all, and read with every byte checked. */
 import { randomBytes } from "node:crypto";
 import { createReadStream } from "node:fs";
-import { link, open, rename, rm, stat } from "node:fs/promises";
+import { link, open, rename, rm } from "node:fs/promises";
 import type { FileHandle } from "node:fs/promises";
 import { dirname } from "node:path";
 import { BackupDecoder } from "./backup-format.js";
 import type { BackupHeader, BackupRecord } from "./backup-format.js";
-import { syncDirectory } from "./files.js";
+import { isThere, syncDirectory } from "./files.js";
 import { codeOf } from "./storage-error.js";
 
 /** There is a file of that name, and nobody said that it may be replaced. */
@@ -33,7 +33,7 @@ export async function writeBackupFile(
   options: { readonly overwrite: boolean },
 ): Promise<WrittenBackup> {
   // Asked before anything is fetched, and again when the file gets its name.
-  if (!options.overwrite && (await exists(path))) throw new BackupExistsError(path);
+  if (!options.overwrite && (await isThere(path))) throw new BackupExistsError(path);
   const temporary = `${path}.${randomBytes(6).toString("hex")}.tmp`;
   const handle = await open(temporary, "wx", 0o600);
   try {
@@ -74,18 +74,8 @@ async function giveNewName(temporary: string, path: string): Promise<void> {
   try {
     await link(temporary, path);
   } catch (error) {
-    if (codeOf(error) === "EEXIST" || (await exists(path))) throw new BackupExistsError(path);
+    if (codeOf(error) === "EEXIST" || (await isThere(path))) throw new BackupExistsError(path);
     await rename(temporary, path);
-  }
-}
-
-async function exists(path: string): Promise<boolean> {
-  try {
-    await stat(path);
-    return true;
-  } catch (error) {
-    if (codeOf(error) === "ENOENT") return false;
-    throw error;
   }
 }
 

@@ -4,8 +4,8 @@ import { mkdir, realpath, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { lockDirectory } from "./directory-lock.js";
 import type { DirectoryLock } from "./directory-lock.js";
-import { syncDirectory } from "./files.js";
-import { buildDatabase, buildingName, isThere, removeHalfFormed } from "./formation.js";
+import { isThere, syncDirectory } from "./files.js";
+import { buildDatabase, buildingName, removeHalfFormed } from "./formation.js";
 import {
   identityFile,
   identityFormatVersion,

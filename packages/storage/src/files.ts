@@ -1,5 +1,5 @@
 /** Small steps on files whose order decides what a power loss leaves. */
-import { open, readFile, rename } from "node:fs/promises";
+import { open, readFile, rename, stat } from "node:fs/promises";
 import { dirname } from "node:path";
 import { codeOf } from "./storage-error.js";
 
@@ -34,6 +34,17 @@ export async function replaceFile(path: string, bytes: Uint8Array): Promise<void
   }
   await rename(temporary, path);
   await syncDirectory(dirname(path));
+}
+
+/** A file or a directory; every failure but its absence is thrown. */
+export async function isThere(path: string): Promise<boolean> {
+  try {
+    await stat(path);
+    return true;
+  } catch (error) {
+    if (codeOf(error) === "ENOENT") return false;
+    throw error;
+  }
 }
 
 /** Null when there is no such file; every other failure is thrown. */

@@ -9,10 +9,10 @@
  * A node has promised nothing before step 4, so whatever steps 1 to 3 left is removed at the next start, and the formation begun anew.
  */
 import type { LogBase } from "@holdfast/raft";
-import { readdir, rename, rm, stat } from "node:fs/promises";
+import { readdir, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { createDatabase } from "./database.js";
-import { syncDirectory, syncFile } from "./files.js";
+import { isThere, syncDirectory, syncFile } from "./files.js";
 import { identityFile } from "./identity.js";
 import { mergedRows, readDatabaseFiles } from "./leveldb/database-files.js";
 import { createMark, markFile, readMark } from "./mark.js";
@@ -20,7 +20,7 @@ import { databaseName } from "./open-store.js";
 import { readRow, recover } from "./recovery.js";
 import { baseKey, encodeFirstBase, encodeMeta, encodeOwner, metaKey, ownerKey } from "./rows.js";
 import type { Owner } from "./rows.js";
-import { codeOf, damaged } from "./storage-error.js";
+import { damaged } from "./storage-error.js";
 import type { Identity } from "./types.js";
 
 const temporaryName = `${databaseName}.tmp`;
@@ -57,16 +57,6 @@ export async function buildDatabase(directory: string, owner: Owner, base: LogBa
   await rename(temporary, join(directory, databaseName));
   await syncDirectory(directory);
   await createMark(directory, owner.instance, firstBatch);
-}
-
-export async function isThere(path: string): Promise<boolean> {
-  try {
-    await stat(path);
-    return true;
-  } catch (error) {
-    if (codeOf(error) === "ENOENT") return false;
-    throw error;
-  }
 }
 
 /** Throws damage when what is there is more than a formation leaves that died half-way: then it is the identity that is wrong. */
