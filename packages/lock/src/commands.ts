@@ -6,9 +6,9 @@ import type { Entry } from "./entry.js";
 import { eighthsMax } from "./limits.js";
 import { wholeNumber } from "./numbers.js";
 import { holdersOf } from "./outcomes.js";
-import { Acquire, Session } from "./records.js";
+import { Session } from "./records.js";
 import type { Claim } from "./records.js";
-import { findRequest } from "./requests.js";
+import { findHold } from "./requests.js";
 import { endClosing, everyName } from "./restoring.js";
 import { applySessionCommand } from "./session-commands.js";
 import type { State } from "./state.js";
@@ -123,9 +123,6 @@ function setClusterVersion(state: State, entry: Entry, version: number): void {
 
 /** maxHold is over. Nothing happens unless exactly that hold is still there; its token is that of its first name. */
 function endHold(state: State, entry: Entry, command: CommandOf<"endHold">): void {
-  const session = state.sessionFor(command.session);
-  if (session === null) return;
-  const acquire = findRequest(session, command.of);
-  if (!(acquire instanceof Acquire) || !acquire.isGranted || acquire.first.token !== command.token) return;
-  loseHold(state, entry, acquire, "max_hold", acquire.lockDelayMs);
+  const acquire = findHold(state, command.session, command.of, command.token);
+  if (acquire !== null) loseHold(state, entry, acquire, "max_hold", acquire.lockDelayMs);
 }

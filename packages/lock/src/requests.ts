@@ -8,11 +8,18 @@ import { addToRanges, closeLowestGap, raiseFloor, rangesInclude } from "./ranges
 import { Acquire, Past } from "./records.js";
 import type { KeptRequest, Session } from "./records.js";
 import type { State } from "./state.js";
-import type { Outcome, RequestNumber } from "./types.js";
+import type { Outcome, RequestNumber, SessionId } from "./types.js";
 
 export function findRequest(session: Session, number: RequestNumber): KeptRequest | null {
   const found = session.requests[firstFrom(session, number)];
   return found !== undefined && found.number === number ? found : null;
+}
+
+/** The granted acquire `of` of a live session, if its first token is this one. */
+export function findHold(state: State, session: SessionId, of: number, token: number): Acquire | null {
+  const owner = state.sessionFor(session);
+  const acquire = owner === null ? null : findRequest(owner, of);
+  return acquire instanceof Acquire && acquire.isGranted && acquire.first.token === token ? acquire : null;
 }
 
 /** The client knew the outcome once, or claimed so. It is never executed again. */

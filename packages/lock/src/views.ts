@@ -13,7 +13,7 @@ import { grantsOf, holderView } from "./outcomes.js";
 import { Acquire, namesOf } from "./records.js";
 import type { Claim, Lock, Session } from "./records.js";
 import { everyName } from "./restoring.js";
-import { findRequest } from "./requests.js";
+import { findHold } from "./requests.js";
 import type { State } from "./state.js";
 import type { HolderView, LockView, ResumeView, SessionId, SessionView, Token, WaiterView } from "./types.js";
 
@@ -112,9 +112,7 @@ export function* timedHolds(state: State): Generator<TimedHold> {
 
 /** Whether the session's acquire `of` is granted and bears this token (as timedHolds tells it). */
 export function hasHold(state: State, session: SessionId, of: number, token: number): boolean {
-  const owner = state.sessionFor(session);
-  const acquire = owner === null ? null : findRequest(owner, of);
-  return acquire instanceof Acquire && acquire.isGranted && acquire.first.token === token;
+  return findHold(state, session, of, token) !== null;
 }
 
 function viewOfSession(session: Session): SessionView {
