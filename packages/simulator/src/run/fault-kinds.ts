@@ -288,7 +288,7 @@ export function drawMembers(random: Random, room: FaultRoom): PlannedFault[] {
     "stopInOrder",
     "rot",
   ];
-  const able = changes.filter((kind) => (faultKinds[kind].nodesMin ?? 1) <= room.nodes);
+  const able = changes.filter((kind) => nodesMinOf(kind) <= room.nodes);
   const drawn = random.shuffle(others).slice(0, random.integer(5));
   const errands = drawOf(random, room, able, { gap: [1, 5], lasts: [6, 12] });
   if (drawn.length === 0) return errands;
