@@ -66,12 +66,14 @@ it("a signal while mutants are built leaves no copy and no complaint", async () 
   mkdirSync(temporary);
   const env = { ...process.env, TMPDIR: temporary };
   const parent = spawn(process.execPath, [mutants, "--only", "no-check-quorum"], { env });
-  let said = "";
-  for (const stream of [parent.stdout, parent.stderr]) stream.on("data", (text) => void (said += text));
+  let complaints = "";
+  parent.stdout.resume();
+  parent.stderr.on("data", (text) => void (complaints += text));
   try {
     await until(() => argumentsOfAll().some((line) => line.includes(temporary)), "the compiler runs in a copy");
     assert.equal(await codeAfter(parent, "SIGTERM"), 143);
-    assert.equal(said, "");
+    // Standard output may have the table's head: on a slow machine the compiler that was seen is the second, the mutant's.
+    assert.equal(complaints, "");
     assert.deepEqual(readdirSync(temporary), []);
     await until(() => !argumentsOfAll().some((line) => line.includes(temporary)), "the compiler is gone");
   } finally {
