@@ -34,6 +34,14 @@ export function removedFromCluster(nodeId: string): Ending {
   };
 }
 
+/** A committed configuration has its id with another directory: that binds the id for ever. */
+export function replacedInCluster(nodeId: string, own: string, other: string): Ending {
+  return {
+    exit: "wrongInstance",
+    sentence: `the cluster has ${nodeId} with another data directory (instance ${other}, not ${own}), so this one can never belong to it; see ${helpPage}`,
+  };
+}
+
 export function endingFor(error: unknown): Ending {
   if (error instanceof ListenError) return { exit: "portInUse", sentence: error.message, error };
   if (error instanceof StorageError) return { exit: exitFor(error), sentence: error.message, error };

@@ -5,11 +5,12 @@
  */
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { NodeId } from "@holdfast/raft";
+import type { Configuration, Member, NodeId } from "@holdfast/raft";
 import { prepareDirectory, readFileIfThere, replaceFile } from "@holdfast/storage";
 import { limitOptions, timingOptions } from "./config-options.js";
 import { ConfigError, parseConfig } from "./config.js";
 import type { Config, ConfigEnvironment } from "./config.js";
+import { removedFromCluster, replacedInCluster } from "./endings.js";
 import type { Ending } from "./endings.js";
 import type { Logger } from "./ports.js";
 
@@ -20,8 +21,13 @@ export interface ClusterFacts {
   readonly clusterId: string;
   readonly timing: Readonly<Record<string, number>>;
   readonly limits: Readonly<Record<string, number>>;
+  /** Known to be committed, as the members are: neither is ever taken back. */
   readonly removed: readonly NodeId[];
+  /** Each with the instance of its directory. */
+  readonly members: readonly MemberName[];
 }
+
+export type MemberName = Pick<Member, "id" | "instance">;
 
 /** What any node tells whoever adds it (`/v1/identity`). */
 export interface NodeIdentity {
@@ -48,7 +54,15 @@ export interface JoinOptions {
 export interface JoinParts {
   readonly logger: Logger;
   readonly stop: AbortSignal;
-  ask(endpoint: string): Promise<ClusterFacts>;
+  ask(endpoint: string, stop: AbortSignal): Promise<ClusterFacts>;
+}
+
+/** A node that waits to be added. */
+export interface WaitingNode {
+  /** Until it belongs to the cluster, or ends. */
+  readonly isWaiting: boolean;
+  /** A node of its cluster has said so. */
+  hearOfCluster(facts: ClusterFacts): void;
 }
 
 /** The cluster to be joined, and the configuration that this node runs with: its own addresses, and the cluster's settings. */
@@ -62,9 +76,41 @@ const formatVersion = 1;
 const retryMs = 1_000;
 const answerMs = 10_000;
 
-export function clusterFactsOf(config: Config, clusterId: string, removed: readonly NodeId[]): ClusterFacts {
+/** `committed`: the newest configuration that is known to be. */
+export function clusterFactsOf(config: Config, clusterId: string, committed: Configuration): ClusterFacts {
   const { cluster, timing, limits } = config;
-  return { cluster, clusterId, timing: { ...timing }, limits: { ...limits }, removed };
+  const { voters, outgoing, learners, removed } = committed;
+  const members = [...voters, ...outgoing, ...learners].map(({ id, instance }) => ({ id, instance }));
+  return { cluster, clusterId, timing: { ...timing }, limits: { ...limits }, removed, members };
+}
+
+/** Why this node can never be added; null while it can. */
+export function exclusionIn({ removed, members }: ClusterFacts, { id, instance }: MemberName): Ending | null {
+  if (removed.includes(id)) return removedFromCluster(id);
+  const named = members.filter((member) => member.id === id);
+  const [other] = named;
+  if (other === undefined || named.some((member) => member.instance === instance)) return null;
+  return replacedInCluster(id, instance, other.instance);
+}
+
+/**
+ * Goes on asking while the node waits. Who was added and removed again, or whose place was given to another directory, before any member had
+ * called it, is called by nobody any more. Resolves when the node waits no longer, or shall stop; all nodes are asked, for any may be behind.
+ */
+export async function watchCluster(
+  { endpoints, clusterId }: { readonly endpoints: readonly string[]; readonly clusterId: string },
+  { ask, stop }: Pick<JoinParts, "ask" | "stop">,
+  node: WaitingNode,
+): Promise<void> {
+  while (node.isWaiting && !stop.aborted) {
+    await Promise.all(
+      endpoints.map(async (endpoint) => {
+        const facts = await ask(endpoint, stop).catch(() => null);
+        if (facts?.clusterId === clusterId && node.isWaiting) node.hearOfCluster(facts);
+      }),
+    );
+    await sleep(retryMs, undefined, { signal: stop }).catch(() => undefined);
+  }
 }
 
 /** Resolves with an ending when this node can't join; null when it was asked to stop first. Rejects on a storage error. */
@@ -123,7 +169,7 @@ async function findCluster({ endpoints }: JoinOptions, parts: JoinParts): Promis
     const problems: string[] = [];
     for (const endpoint of endpoints) {
       try {
-        const facts = await parts.ask(endpoint);
+        const facts = await parts.ask(endpoint, stop);
         logger.info({ clusterId: facts.clusterId, endpoint }, `found the cluster ${facts.cluster}`);
         return facts;
       } catch (error) {
@@ -139,17 +185,18 @@ async function findCluster({ endpoints }: JoinOptions, parts: JoinParts): Promis
 }
 
 /** Over HTTP. Rejects with a sentence for a person. */
-export async function askForCluster(endpoint: string): Promise<ClusterFacts> {
-  const response = await fetch(`http://${endpoint}/v1/cluster`, { signal: AbortSignal.timeout(answerMs) }).catch(
-    (error: unknown) => {
-      const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
-      throw new Error(cause instanceof Error ? cause.message : String(cause));
-    },
-  );
+export async function askForCluster(endpoint: string, stop: AbortSignal): Promise<ClusterFacts> {
+  const signal = AbortSignal.any([stop, AbortSignal.timeout(answerMs)]);
+  const response = await fetch(`http://${endpoint}/v1/cluster`, { signal }).catch((error: unknown) => {
+    const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+    throw new Error(cause instanceof Error ? cause.message : String(cause));
+  });
   const body = (await response.json()) as Partial<ClusterFacts> & { readonly detail?: string };
   if (!response.ok) throw new Error(body.detail ?? `HTTP ${response.status}`);
-  const { cluster, clusterId, timing, limits, removed } = body;
-  const areTexts = typeof cluster === "string" && typeof clusterId === "string" && Array.isArray(removed);
+  // A release that doesn't tell the members yet.
+  const { cluster, clusterId, timing, limits, removed, members = [] } = body;
+  const areTexts =
+    typeof cluster === "string" && typeof clusterId === "string" && Array.isArray(removed) && Array.isArray(members);
   if (!areTexts || typeof timing !== "object" || typeof limits !== "object") throw new Error("is no node of a cluster");
-  return { cluster, clusterId, timing, limits, removed };
+  return { cluster, clusterId, timing, limits, removed, members };
 }

@@ -32,26 +32,31 @@ export interface MembershipParts {
 
 export class Membership {
   private readonly parts: MembershipParts;
-  /** The newest configuration that is known to be committed. */
-  private committed: Configuration;
+  /** See `committed`. */
+  private settled: Configuration;
   private lastChange = 0;
   private readonly waiting = new Map<number, (result: ChangeResult) => void>();
 
   constructor(parts: MembershipParts) {
     this.parts = parts;
-    this.committed = parts.raft.base.configuration;
+    this.settled = parts.raft.base.configuration;
   }
 
   start(): void {
     this.tellLinks();
   }
 
+  /** The newest configuration that is known to be committed. */
+  get committed(): Configuration {
+    return this.settled;
+  }
+
   /** Before its committed entries are applied. */
   noteOutput({ install, committed, configuration, changes }: Output): void {
     const before = this.committed;
-    if (install !== null) this.committed = install.configuration;
+    if (install !== null) this.settled = install.configuration;
     const newest = committed.findLast((entry) => entry.kind === "configuration");
-    if (newest !== undefined) this.committed = this.parts.codec.decodeConfiguration(newest.payload);
+    if (newest !== undefined) this.settled = this.parts.codec.decodeConfiguration(newest.payload);
     for (const outcome of changes) this.settle(outcome);
     if (configuration !== null || this.committed !== before) this.tellLinks();
   }
@@ -61,11 +66,6 @@ export class Membership {
     this.lastChange += 1;
     this.waiting.set(this.lastChange, onEnded);
     return this.lastChange;
-  }
-
-  /** Known to be committed. */
-  get removed(): readonly NodeId[] {
-    return this.committed.removed;
   }
 
   /** All members, where clients find them. */

@@ -181,9 +181,9 @@ export class NodeHost implements PeerEvents {
     return this.applier.machine.clusterVersion;
   }
 
-  /** Ids that were removed from the cluster, as far as this node knows it to be committed. */
-  get removed(): readonly NodeId[] {
-    return this.membership.removed;
+  /** The newest configuration that this node knows to be committed. */
+  get committedConfiguration(): Configuration {
+    return this.membership.committed;
   }
 
   /** For metrics. */

@@ -11,14 +11,21 @@ import { BackupRefusedError } from "./backup-taking.js";
 import { checkupFrom } from "./checkup.js";
 import type { Checkup } from "./checkup.js";
 import type { Config, ConfiguredNode } from "./config.js";
-import { endingFor, oldCopyReason, refusedByPeer, removedFromCluster, removedReason } from "./endings.js";
+import {
+  endingFor,
+  oldCopyReason,
+  refusedByPeer,
+  removedFromCluster,
+  removedReason,
+  replacedInCluster,
+} from "./endings.js";
 import type { Ending } from "./endings.js";
 import { FatalRefusals } from "./fatal-refusals.js";
 import type { FatalRefusal } from "./fatal-refusals.js";
 import { configurationIn, durableFactsOf, formedFactsOf, Formation, waitsToBeAdded } from "./formation.js";
 import type { FormedNode } from "./formation.js";
 import type { Health, HttpOptions } from "./http.js";
-import { clusterFactsOf } from "./joining.js";
+import { clusterFactsOf, exclusionIn } from "./joining.js";
 import type { ClusterFacts, NodeIdentity } from "./joining.js";
 import type { TransportSource } from "./metrics.js";
 import { nodeHostOptionsFor } from "./node-options.js";
@@ -86,6 +93,19 @@ export class NodeProcess {
   end(ending: Ending): void {
     this.isEnding = true;
     this.resolveEnding(ending);
+  }
+
+  get isWaiting(): boolean {
+    return this.host === null && !this.isEnding;
+  }
+
+  /** Of the cluster that it waits to join: what is committed there may keep it out for ever. */
+  hearOfCluster(facts: ClusterFacts): void {
+    const instance = this.directory?.identity.instance;
+    if (!this.isWaiting || instance === undefined) return;
+    const ending = exclusionIn(facts, { id: this.options.nodeId, instance });
+    if (ending?.exit === "removed") this.endForEver(removedReason, ending);
+    else if (ending !== null) this.end(ending);
   }
 
   /** Resolves when the node has ended and its directory is closed. */
@@ -284,6 +304,7 @@ export class NodeProcess {
         onPeerGone: (peer) => this.host?.onPeerGone(peer),
         onPeerReset: (peer) => this.host?.onPeerReset(peer),
         onRefused: (refusal, isPeerFormed) => this.refusals.onRefused(refusal, isPeerFormed),
+        onReplaced: (other) => this.end(replacedInCluster(nodeId, instance, other)),
         onMet: () => this.formation?.onMet(),
         onFormed: (from, frame) => this.formation?.onFormed(from, frame),
       },
@@ -338,7 +359,7 @@ export class NodeProcess {
   private clusterFacts(): ClusterFacts | null {
     const { host, clusterId } = this;
     if (host === null || clusterId === null) return null;
-    return clusterFactsOf(this.options.config, clusterId, host.removed);
+    return clusterFactsOf(this.options.config, clusterId, host.committedConfiguration);
   }
 
   private takeBackup(): Promise<BackupSource> {

@@ -54,6 +54,8 @@ export interface DurableFacts {
 export interface PeerLinksEvents extends PeerEvents {
   /** A peer refuses this node. `isPeerFormed`: it knows the cluster's configuration, not only a file. */
   onRefused(refusal: PeerRefusal, isPeerFormed: boolean): void;
+  /** A committed configuration has this node's id with another directory, that of instance `other`. */
+  onReplaced(other: string): void;
   /** A control link was made; `met()` may say more than before. */
   onMet(): void;
   onFormed(from: NodeId, frame: FormedFrame): void;
@@ -186,6 +188,7 @@ class DirectedPeerLinks implements ServerPeerLinks, PeerOwner {
     this.roster.formed = { ...formed, configuration: inForce };
     const isSettled = this.roster.committed !== committed;
     this.roster.committed = committed;
+    if (isSettled) this.judgeOwn(committed);
     this.matchPeers();
     if (isSettled && this.isStarted) for (const peer of this.peers.values()) this.judgeAgain(peer, committed);
   }
@@ -340,6 +343,14 @@ class DirectedPeerLinks implements ServerPeerLinks, PeerOwner {
     const isOther = (hello: PeerHello | null): boolean => hello !== null && !settled.includes(hello.instance);
     if (settled.length > 0 && (isOther(dialledHello) || isOther(callerHello))) peer.renew();
     else if (dialledHello !== null) this.handOn(peer, dialledHello);
+  }
+
+  /** Its own log says what a peer's refusal would; and with no peer up nobody else does. */
+  private judgeOwn(committed: Configuration): void {
+    const { id, instance } = this.options.self;
+    const instances = instancesOf(committed, id);
+    const [other] = instances;
+    if (other !== undefined && !instances.includes(instance)) this.events.onReplaced(other);
   }
 
   onRefused(from: NodeId, refusal: HelloRefusal, hello: PeerHello | null): void {

@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises";
 import { exitCodes } from "./exit-codes.js";
 import type { ExitName } from "./exit-codes.js";
 import type { Config, ConfigEnvironment } from "./config.js";
-import { askForCluster, prepareJoin } from "./joining.js";
+import { askForCluster, prepareJoin, watchCluster } from "./joining.js";
 import { createLogger, logLevels } from "./logger.js";
 import type { LogLevel } from "./logger.js";
 import { NodeProcess } from "./node-process.js";
@@ -17,8 +17,6 @@ export interface RunNodeOptions {
   readonly dataDirectory: string;
   /** Forms a cluster whose log begins above the fences of one that was lost. Only for a directory that is not formed yet. */
   readonly bootstrap?: { readonly firstIndex: number };
-  /** The id of the running cluster that this node waits to be added to, unless it belongs to it already. */
-  readonly joins?: string;
   /**
    * The process is this node's own: SIGTERM and SIGINT stop it, a second one at once; an error that nobody caught ends it. False for a
    * caller that looks after all that itself.
@@ -32,7 +30,7 @@ export interface RunNodeOptions {
 }
 
 /** A node that has no configuration file: it asks the cluster that it is to join. */
-export interface RunJoiningNodeOptions extends Omit<RunNodeOptions, "config" | "bootstrap" | "joins"> {
+export interface RunJoiningNodeOptions extends Omit<RunNodeOptions, "config" | "bootstrap"> {
   /** Client addresses of nodes of the cluster. */
   readonly endpoints: readonly string[];
   /** Where the others and the clients will reach this node, "host:port". */
@@ -58,7 +56,7 @@ export async function runJoiningNode(options: RunJoiningNodeOptions): Promise<nu
   if (joining === null) return exitCodes.ok.code;
   if ("exit" in joining) return sayEnding(joining, logger, sayer(nodeId, logger, writeError));
   const { config, clusterId } = joining;
-  return runNode({ ...options, config, joins: clusterId, logger });
+  return run({ ...options, config, logger }, { clusterId, endpoints: options.endpoints });
 }
 
 function levelIn({ HOLDFAST_LOG: level }: ConfigEnvironment): LogLevel {
@@ -78,18 +76,33 @@ function sayer(nodeId: string, logger: Logger, writeError: (text: string) => voi
 }
 
 /** Resolves with the exit code when the node has ended, its directory closed. Never rejects. */
-export async function runNode(options: RunNodeOptions): Promise<number> {
+export function runNode(options: RunNodeOptions): Promise<number> {
+  return run(options, null);
+}
+
+/** A running cluster that a node waits to be added to, unless it belongs to it already. */
+interface Joined {
+  readonly clusterId: string;
+  readonly endpoints: readonly string[];
+}
+
+async function run(options: RunNodeOptions, joined: Joined | null): Promise<number> {
   const { config, nodeId } = options;
   const writeError = options.writeError ?? ((text) => process.stderr.write(text));
   const logger = options.logger ?? createLogger({ node: nodeId, level: config.logLevel });
   const say = sayer(nodeId, logger, writeError);
   const problem = argumentProblem(options);
   if (problem !== null) return say("usage", problem);
-  const node = new NodeProcess({ ...options, version: await readVersion() }, logger, createNodeWorld(logger));
+  const joins = joined === null ? {} : { joins: joined.clusterId };
+  const node = new NodeProcess({ ...options, ...joins, version: await readVersion() }, logger, createNodeWorld(logger));
   const undo = options.signals ? handleSignals(node, logger, say) : () => undefined;
   options.stop?.addEventListener("abort", () => node.end({ exit: "ok", sentence: null }), { once: true });
   if (options.stop?.aborted === true) node.end({ exit: "ok", sentence: null });
+  const watching = new AbortController();
+  const watch = joined === null ? null : watchCluster(joined, { ask: askForCluster, stop: watching.signal }, node);
   const ending = await node.run();
+  watching.abort();
+  await watch;
   undo();
   return sayEnding(ending, logger, say);
 }

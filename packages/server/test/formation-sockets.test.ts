@@ -49,6 +49,7 @@ class SocketNode {
         onPeerGone: () => undefined,
         onPeerReset: () => (this.resets += 1),
         onRefused: (refusal) => assert.fail(`${refusal.from} refuses ${id}: ${refusal.problem}`),
+        onReplaced: () => undefined,
         onMet: () => this.formation?.onMet(),
         onFormed: (from, frame) => this.formation?.onFormed(from, frame),
       },

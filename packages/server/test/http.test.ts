@@ -129,14 +129,19 @@ describe("plain HTTP on the client port", () => {
       const answer = await ask(path);
       assert.deepEqual([answer.status, problemIn(answer).detail], [503, "n4 waits to be added"]);
     }
+    const { signal: stop } = new AbortController();
     identity = { id: "n4", instance: "i", peer: "a:1", client: "a:2", clusterId: null };
-    cluster = { cluster: "test", clusterId: "c", timing: { heartbeatMs: 100 }, limits: {}, removed: ["n3"] };
+    const members = [{ id: "n1", instance: "i" }];
+    cluster = { cluster: "test", clusterId: "c", timing: { heartbeatMs: 100 }, limits: {}, removed: ["n3"], members };
     assert.deepEqual(JSON.parse((await ask("/v1/identity")).text), identity);
     assert.deepEqual(JSON.parse((await ask("/v1/cluster")).text), cluster);
-    const asked = await askForCluster(`127.0.0.1:${port}`);
+    const asked = await askForCluster(`127.0.0.1:${port}`, stop);
     assert.deepEqual(asked, cluster);
+    const { members: _, ...older } = cluster;
+    cluster = older as ClusterFacts;
+    assert.deepEqual((await askForCluster(`127.0.0.1:${port}`, stop)).members, [], "of a release that doesn't tell");
     cluster = null;
-    await assert.rejects(askForCluster(`127.0.0.1:${port}`), { message: "n4 waits to be added" });
+    await assert.rejects(askForCluster(`127.0.0.1:${port}`, stop), { message: "n4 waits to be added" });
   });
 
   test("other paths and methods are problems too", async () => {

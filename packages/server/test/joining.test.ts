@@ -2,7 +2,7 @@ import { strict as assert } from "node:assert";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
-import { clusterFactsOf, prepareJoin } from "../src/joining.js";
+import { clusterFactsOf, exclusionIn, prepareJoin, watchCluster } from "../src/joining.js";
 import type { ClusterFacts, JoinOptions } from "../src/joining.js";
 import { memoryLogger } from "./helpers.js";
 import { configOf, newDirectory } from "./node-harness.js";
@@ -19,9 +19,16 @@ function optionsFor(changes: Partial<JoinOptions> = {}): JoinOptions {
   };
 }
 
+const committed = {
+  voters: [{ id: "n1", instance: "i1", peer: "127.0.0.1:7201", client: "127.0.0.1:7101" }],
+  outgoing: [],
+  learners: [],
+  removed: [],
+};
+
 async function factsOf(changes: Partial<ClusterFacts> = {}): Promise<ClusterFacts> {
   const config = await configOf(3, { timing: { electionTimeoutMs: 700 }, limits: { snapshotEntries: 77 } });
-  return { ...(JSON.parse(JSON.stringify(clusterFactsOf(config, "c", []))) as ClusterFacts), ...changes };
+  return { ...(JSON.parse(JSON.stringify(clusterFactsOf(config, "c", committed))) as ClusterFacts), ...changes };
 }
 
 function partsFor(ask: (endpoint: string) => Promise<ClusterFacts>, stop = new AbortController()) {
@@ -109,6 +116,34 @@ describe("a node that joins", () => {
     writeFileSync(file, readFileSync(file, "utf8").slice(0, 40));
     const damaged = await prepareJoin(options, partsFor(nobody));
     assert.ok(damaged !== null && "exit" in damaged && /can't be read/.test(damaged.sentence ?? ""));
+  });
+
+  test("hears that it was removed, or that its place was taken; and nothing of the kind while it may be added", async () => {
+    const own = { id: "n4", instance: "i4" };
+    assert.equal(exclusionIn(await factsOf(), own), null);
+    assert.equal(exclusionIn(await factsOf({ members: [own] }), own), null);
+    const both = [{ id: "n4", instance: "other" }, own];
+    assert.equal(exclusionIn(await factsOf({ members: both }), own), null, "one takes the other's place");
+    assert.equal(exclusionIn(await factsOf({ removed: ["n4"] }), own)?.exit, "removed");
+    const replaced = exclusionIn(await factsOf({ members: [{ id: "n4", instance: "other" }] }), own);
+    assert.equal(replaced?.exit, "wrongInstance");
+    assert.match(replaced.sentence ?? "", /n4 with another data directory \(instance other, not i4\)/);
+  });
+
+  test("asks all on while it waits, and listens to its own cluster only", async () => {
+    const facts = await factsOf();
+    const heard: ClusterFacts[] = [];
+    const node = { isWaiting: true, hearOfCluster: (told: ClusterFacts) => void heard.push(told) };
+    const asked: string[] = [];
+    const parts = partsFor((endpoint) => {
+      asked.push(endpoint);
+      if (asked.length === 6) node.isWaiting = false;
+      if (endpoint === "down:1") return Promise.reject(new Error("down"));
+      return Promise.resolve(endpoint === "stray:1" ? { ...facts, clusterId: "another" } : facts);
+    });
+    await watchCluster({ endpoints: ["down:1", "stray:1", "a:1"], clusterId: "c" }, parts, node);
+    assert.equal(asked.length, 6);
+    assert.deepEqual(heard, [facts], "what comes when it waits no more is of no interest");
   });
 
   test("keeps nothing of an answer that makes no sense", async () => {

@@ -20,6 +20,7 @@ export interface RecordedLinks {
   readonly gone: { readonly peer: NodeId; readonly atMs: number }[];
   readonly resets: NodeId[];
   readonly refusals: { readonly refusal: PeerRefusal; readonly isPeerFormed: boolean }[];
+  readonly replaced: string[];
   readonly formed: { readonly from: NodeId; readonly frame: FormedFrame }[];
   readonly log: LogLine[];
 }
@@ -89,6 +90,7 @@ export function recordLinks(setup: LinkSetup, parts: PeerLinksParts, log: LogLin
     gone: [] as { peer: NodeId; atMs: number }[],
     resets: [] as NodeId[],
     refusals: [] as { refusal: PeerRefusal; isPeerFormed: boolean }[],
+    replaced: [] as string[],
     formed: [] as { from: NodeId; frame: FormedFrame }[],
     log,
   };
@@ -99,6 +101,7 @@ export function recordLinks(setup: LinkSetup, parts: PeerLinksParts, log: LogLin
     onPeerGone: (peer) => recorded.gone.push({ peer, atMs: performance.now() }),
     onPeerReset: (peer) => recorded.resets.push(peer),
     onRefused: (refusal, isPeerFormed) => recorded.refusals.push({ refusal, isPeerFormed }),
+    onReplaced: (other) => recorded.replaced.push(other),
     onMet: () => undefined,
     onFormed: (from, frame) => recorded.formed.push({ from, frame }),
   });

@@ -143,6 +143,20 @@ describe("links follow the configuration", () => {
     assert.equal(stray.refusals[0]?.refusal.code, "wrong_instance");
   });
 
+  test("a node whose own log gives its id to another directory knows it, with nobody there to refuse it", async () => {
+    const world = new World();
+    const before = configurationOf(["n1", "n5"]);
+    const stray = await world.formed("n5", before);
+    const after = configurationOf(["n1"], { learners: [{ ...memberOf("n5"), instance: "another" }] });
+    stray.links.noteConfiguration(after, before);
+    assert.deepEqual(stray.replaced, [], "an entry that isn't committed may be cut off again");
+    stray.links.noteConfiguration(after, after);
+    assert.deepEqual(stray.replaced, ["another"]);
+    const gone = await world.formed("n1", configurationOf(["n5"], { removed: ["n1"] }));
+    gone.links.noteConfiguration(before, before);
+    assert.deepEqual(gone.replaced, []);
+  });
+
   test("a removed node is told so when that is committed, and not before; its links stay for a moment", async () => {
     const world = new World();
     const before = configurationOf(["n1", "n2", "n3"]);

@@ -45,6 +45,7 @@ function startNode(world: NetworkFixture, id: string): Node {
       onPeerGone: (peer) => gone.push(peer),
       onPeerReset: (peer) => resets.push(peer),
       onRefused: ({ problem }) => assert.fail(problem),
+      onReplaced: () => undefined,
       onMet: () => undefined,
       onFormed: () => undefined,
     },
