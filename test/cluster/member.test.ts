@@ -201,6 +201,9 @@ describe("a cluster whose members change", { timeout: 1_200_000 }, () => {
       gone.start();
       assert.equal(await gone.exited(limitMs), 84, "and again, at once");
       assert.match(gone.log(), new RegExp(`${id} was removed from its cluster`));
+      const doctor = await runCli(["doctor", "--data", gone.directory], {});
+      assert.equal(doctor.code, 4);
+      assert.match(doctor.out, /exit code 84[^]*take the node's unit away/);
     }
     await allIsWell();
   });

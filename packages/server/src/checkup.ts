@@ -14,6 +14,8 @@ export interface HostCheckup {
   /** In force at this node, and the index of the entry or base that it comes from. */
   readonly configuration: Pick<Configuration, "voters" | "outgoing" | "learners">;
   readonly configurationIndex: number;
+  /** Ids that were removed from the cluster, by that configuration. */
+  readonly removed: readonly NodeId[];
   /** Synced batches, the last thousand at most; null before the first. */
   readonly syncs: TimesSummary | null;
   /** A write has been under way for longer than the configuration's diskStallMs. */

@@ -101,11 +101,12 @@ export class NodeReport {
 
   checkup(nowMs: number): HostCheckup {
     const { configuration, configurationIndex, isDiskOverdue, peers } = this.raft.status();
-    const { voters, outgoing, learners } = configuration;
+    const { voters, outgoing, learners, removed } = configuration;
     const { count, longestMs, lastAtMs } = this.stalls;
     return {
       configuration: { voters, outgoing, learners },
       configurationIndex,
+      removed,
       syncs: this.syncs.summary(),
       isDiskOverdue,
       stalls: { count, longestMs, lastMsAgo: count === 0 ? null : Math.round(nowMs - lastAtMs) },

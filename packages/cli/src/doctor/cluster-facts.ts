@@ -64,6 +64,12 @@ export function membersIn(examined: readonly Examined[]): readonly KnownMember[]
   return [...members.values()];
 }
 
+/** Ids that are in use no more, for ever. */
+export function removedIn(examined: readonly Examined[]): readonly string[] {
+  // A release before this one doesn't tell.
+  return examined.flatMap(({ after }) => after.host?.removed ?? []);
+}
+
 /** The one that leads in the highest term that any node knows; null when it isn't among those who answered. */
 export function leaderIn(examined: readonly Examined[]): Examined | null {
   const termOf = ({ after }: Examined): number => after.status?.term ?? 0;

@@ -1,6 +1,6 @@
 /** From what all nodes say to what is wrong between them. Pure. */
 import type { Examined, ClusterFacts, KnownMember, NodeFacts } from "./cluster-facts.js";
-import { examinedIn, leaderIn, listed, membersIn } from "./cluster-facts.js";
+import { examinedIn, leaderIn, listed, membersIn, removedIn } from "./cluster-facts.js";
 import { findingsOr, manual, problem, warning } from "./finding.js";
 import type { Finding } from "./finding.js";
 import { judgeConfiguration } from "./judge-configuration.js";
@@ -11,7 +11,7 @@ const networkPage = `${manual}#ports-and-firewalls`;
 
 export function judgeCluster(facts: ClusterFacts): readonly Finding[] {
   const examined = examinedIn(facts);
-  const silent = judgeReach(facts.nodes, examined);
+  const silent = judgeReach(facts, examined);
   if (examined.length === 0) return silent;
   return [
     ...silent,
@@ -24,14 +24,21 @@ export function judgeCluster(facts: ClusterFacts): readonly Finding[] {
   ];
 }
 
+const addCommand = "holdfast member add ID --peer HOST:PORT --client HOST:PORT";
+
 /** For a disk that is lost; what a member is called and where it is, is the operator's choice. */
 export function replaceCommand(id: string): string {
   return `holdfast member replace ${id} NEW --peer HOST:PORT --client HOST:PORT`;
 }
 
-function judgeReach(nodes: readonly NodeFacts[], examined: readonly Examined[]): readonly Finding[] {
+function judgeReach(facts: ClusterFacts, examined: readonly Examined[]): readonly Finding[] {
   const members = membersIn(examined);
-  const faults = nodes.flatMap((node) => (node.error === null ? [] : reachFault(node, node.error, members, examined)));
+  const faults = facts.nodes.flatMap((node) => {
+    if (node.error === null) return [];
+    const removed = removedAt(node.endpoint, facts, examined);
+    if (removed !== null && node.error.kind === "silent") return removedFinding(removed, node.endpoint);
+    return reachFault(node, node.error, members, examined);
+  });
   const unready = examined.flatMap(({ id, after }) => {
     if (after.host !== null || after.health.problem === null) return [];
     const missing = after.links.filter(({ isLinked }) => !isLinked).map((link) => link.id);
@@ -44,6 +51,23 @@ function judgeReach(nodes: readonly NodeFacts[], examined: readonly Examined[]):
   });
   const ids = examined.map(({ id }) => id);
   return findingsOr("reachable", [...faults, ...unready], `all nodes answer: ${listed(ids)}`);
+}
+
+/** Who was at that address by anybody's file, and belongs to the cluster no more. */
+function removedAt(endpoint: string, { file }: ClusterFacts, examined: readonly Examined[]): string | null {
+  if (membersIn(examined).some(({ client }) => client === endpoint)) return null;
+  const removed = removedIn(examined);
+  const named = [...(file?.content.nodes ?? []), ...examined.flatMap(({ after }) => after.file.nodes)];
+  return named.find(({ id, client }) => client === endpoint && removed.includes(id))?.id ?? null;
+}
+
+function removedFinding(id: string, endpoint: string): Finding {
+  return warning("reachable", {
+    node: id,
+    seen: `${endpoint} doesn't answer: ${id} was removed from the cluster`,
+    why: "A removed node ends with exit code 84, and its id never comes back; clients that are given the address try it in vain.",
+    mend: `take it out of the files, --endpoints and HOLDFAST_ENDPOINTS, and its unit away; a node in its place gets a new id: ${addCommand}`,
+  });
 }
 
 function reachFault(
@@ -81,12 +105,25 @@ function reachFault(
       mend: `look at its process and its log; then at the way from here to ${endpoint}: ${networkPage}`,
     });
   }
+  if (id !== null && isLearner(id, examined)) {
+    return problem("reachable", {
+      node: id,
+      seen,
+      why: "It is a learner: it has no vote, and can't be given one while it is down.",
+      mend: `start it; if it is never to come back: holdfast member remove ${id}`,
+    });
+  }
   return problem("reachable", {
     node: id,
     seen,
     why: "While it is down the cluster bears fewer failures, or has no majority left.",
     mend: `start it; if it refuses: ${refusedPage}; if its disk is lost: ${replaceCommand(id ?? "ID")}`,
   });
+}
+
+function isLearner(id: string, examined: readonly Examined[]): boolean {
+  const sets = examined.flatMap(({ after }) => after.host?.configuration ?? []);
+  return sets.length > 0 && sets.every(({ learners }) => learners.some((learner) => learner.id === id));
 }
 
 function judgeClusterIds(examined: readonly Examined[]): readonly Finding[] {

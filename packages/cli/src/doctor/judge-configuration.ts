@@ -1,6 +1,6 @@
 /** Whether all nodes go by the same configuration: the log's, which counts, and the file's, which gives addresses, times and limits. Pure. */
 import type { ClusterFacts, ConfigurationFile, Examined } from "./cluster-facts.js";
-import { listed } from "./cluster-facts.js";
+import { listed, removedIn } from "./cluster-facts.js";
 import { findingsOr, manual, problem, warning } from "./finding.js";
 import type { Finding } from "./finding.js";
 
@@ -16,7 +16,9 @@ export function judgeConfiguration(facts: ClusterFacts, examined: readonly Exami
   const faults = [
     ...(newest === null ? [] : agreementFaults(examined, newest)),
     ...files.flatMap(({ node, name, file }) => (inForce === null ? [] : addressFaults(node, name, file, inForce))),
-    ...(facts.file === null || inForce === null ? [] : memberFaults(facts.file.name, facts.file.content, inForce)),
+    ...(facts.file === null || inForce === null
+      ? []
+      : memberFaults(facts.file.name, facts.file.content, inForce, removedIn(examined))),
     ...fileFaults(files),
   ];
   const voters = inForce?.voters.map(({ id }) => id) ?? [];
@@ -104,6 +106,7 @@ function memberFaults(
   name: string,
   file: ConfigurationFile,
   { voters, outgoing, learners }: InForce["configuration"],
+  removed: readonly string[],
 ): readonly Finding[] {
   const fault = (seen: string): Finding =>
     warning("configuration", {
@@ -120,7 +123,11 @@ function memberFaults(
       .map((id) => fault(`${name} doesn't name ${id}, a member of the cluster`)),
     ...named
       .filter((id) => !members.includes(id))
-      .map((id) => fault(`${name} names ${id}, which is no member of the cluster`)),
+      .map((id) =>
+        fault(
+          `${name} names ${id}, which ${removed.includes(id) ? "was removed from" : "is no member of"} the cluster`,
+        ),
+      ),
   ];
 }
 

@@ -17,6 +17,7 @@ export function judgeDirectory(report: DirectoryReport): readonly Finding[] {
     ...faults,
     ...identityFindings(report),
     ...databaseFindings(report),
+    ...configurationFindings(report),
     ...remainsFindings(report),
     space ?? ok("disk space", `the directory has ${report.bytes} bytes; free: ${free}`),
   ];
@@ -34,6 +35,7 @@ function problemFinding(found: DirectoryProblem, report: DirectoryReport): Findi
 }
 
 function whyOf({ exitCode, exit, isQuarantine }: DirectoryProblem, { database }: DirectoryReport): string {
+  if (exit === "removed") return `Neither its id nor this directory ever comes back (exit code ${exitCode}).`;
   if (isQuarantine) {
     const rest =
       database === null ? "" : " All that can be checked in it is sound, and yet it may hold less than was promised.";
@@ -55,6 +57,8 @@ function mendFor(exit: DirectoryProblem["exit"], id: string, directory: string):
     case "newerFormat":
     case "wrongVersion":
       return `run the release that wrote it: ${manual}#rolling-upgrade`;
+    case "removed":
+      return `nothing is wrong with the cluster: take the node's unit away, and delete ${directory}; a node in its place gets a new id and an empty directory: ${manual}#members`;
     case "internal":
       return `keep the directory and report this; then ${replace}`;
     default:
@@ -69,9 +73,9 @@ function identityFindings({ identity }: DirectoryReport): readonly Finding[] {
   return [ok("identity", `node ${nodeId}, instance ${instance}, starts: ${boot}, ${cluster}`)];
 }
 
-function databaseFindings({ database, machine, identity, markedBatch }: DirectoryReport): readonly Finding[] {
+function databaseFindings({ database, machine, markedBatch }: DirectoryReport): readonly Finding[] {
   if (database === null) return [];
-  const { batchNumber, term, votedFor, snapshot, entries, lastIndex, lastTerm, configuration, tails } = database;
+  const { batchNumber, term, votedFor, snapshot, entries, lastIndex, lastTerm, tails } = database;
   const vote = votedFor === null ? "no vote given" : `vote for ${votedFor}`;
   const findings = [
     ok("mark", `batch ${markedBatch} was finished, and the database ends with batch ${batchNumber}`),
@@ -93,17 +97,22 @@ function databaseFindings({ database, machine, identity, markedBatch }: Director
     const state = `cluster version ${clusterVersion}, sessions: ${sessions}, locks: ${locks}`;
     findings.push(ok("state", `snapshot and entries lead to: ${state}`));
   }
-  const { voters, outgoing, learners } = configuration;
+  return findings;
+}
+
+function configurationFindings({ database, identity, problems }: DirectoryReport): readonly Finding[] {
+  if (database === null) return [];
+  const { voters, outgoing, learners } = database.configuration;
   const members = [...voters, ...outgoing, ...learners];
   const own = members.find(({ id }) => id === identity?.nodeId);
   const told = `voters ${listed(voters.map(({ id }) => id))}${learners.length === 0 ? "" : `, learners ${listed(learners.map(({ id }) => id))}`}`;
-  if (own !== undefined && own.instance === identity?.instance) return [...findings, ok("configuration", told)];
+  const isRemoved = problems.some(({ exit }) => exit === "removed");
+  if (isRemoved || (own !== undefined && own.instance === identity?.instance)) return [ok("configuration", told)];
   const seen =
     own === undefined
       ? "the configuration in its log doesn't have it"
       : "the configuration in its log has it with another directory";
   return [
-    ...findings,
     warning("configuration", {
       node: identity?.nodeId ?? null,
       seen: `${seen}: ${told}`,

@@ -62,6 +62,7 @@ function checkup(id: string): CheckupAnswer {
     host: {
       configuration: { voters, outgoing: [], learners: [] },
       configurationIndex: 0,
+      removed: [],
       syncs: { count: 1_000, p50Ms: 1.5, p99Ms: 9, maxMs: 31 },
       isDiskOverdue: false,
       stalls: { count: 0, longestMs: 0, lastMsAgo: null },

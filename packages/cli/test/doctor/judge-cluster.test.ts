@@ -61,6 +61,22 @@ function lose(facts: Facts, id: string): void {
   silence(facts, id);
 }
 
+/** By a change of members that both others know. */
+function remove(facts: Facts, id: string): void {
+  const others = ["n1", "n2", "n3"].filter((each) => each !== id);
+  change(
+    facts,
+    others,
+    (told) => {
+      const host = hostOf(told);
+      host.configuration.voters = host.configuration.voters.filter((voter) => voter.id !== id);
+      host.removed = [id];
+      host.followers = host.followers.filter((follower) => follower.id !== id);
+    },
+    true,
+  );
+}
+
 function storedMs(p50Ms: number, p99Ms: number, maxMs: number): NonNullable<NonNullable<Told["host"]>["syncs"]> {
   return { count: 1_000, p50Ms, p99Ms, maxMs };
 }
@@ -99,6 +115,23 @@ const table: readonly Row[] = [
         samples: [],
       }),
     expected: "warning reachable -: old:7101 doesn't answer: ENOTFOUND",
+  },
+  {
+    name: "an address of a node that was removed, by a node's own file",
+    edit: (facts) => {
+      remove(facts, "n3");
+      silence(facts, "n3");
+    },
+    expected: "warning reachable n3: 10.0.0.3:7101 doesn't answer: n3 was removed from the cluster",
+  },
+  {
+    name: "a file that names a node that was removed",
+    edit: (facts) => {
+      remove(facts, "n3");
+      facts.nodes.pop();
+      Object.assign(facts, { file: { name: "cluster.json", content: config } });
+    },
+    expected: "warning configuration -: cluster.json names n3, which was removed from the cluster",
   },
   {
     name: "another program at an address",
@@ -390,6 +423,24 @@ describe("judging a cluster", () => {
       assert.equal(linesOf(judgeCluster(facts)), expected);
     });
   }
+
+  it("gives the command for each who doesn't answer: a voter, a learner, one that was removed", () => {
+    const mendFor = (edit: (facts: Facts) => void): string | null => {
+      const facts = healthy();
+      edit(facts);
+      lose(facts, "n3");
+      return judgeCluster(facts).find(({ check, node }) => check === "reachable" && node === "n3")?.mend ?? null;
+    };
+    assert.match(mendFor(() => undefined) ?? "", /start it; .*holdfast member replace n3 NEW --peer/);
+    const learning = mendFor((facts) =>
+      change(facts, ["n1", "n2"], (told) => {
+        const { configuration } = hostOf(told);
+        configuration.learners = configuration.voters.splice(2);
+      }),
+    );
+    assert.match(learning ?? "", /start it; .*holdfast member remove n3$/);
+    assert.match(mendFor((facts) => remove(facts, "n3")) ?? "", /gets a new id: holdfast member add ID --peer/);
+  });
 
   it("says of everything that was looked at that it is well", () => {
     const findings = judgeCluster(healthy());

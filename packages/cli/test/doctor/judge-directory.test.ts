@@ -102,6 +102,12 @@ describe("judging a directory", () => {
       ["oldCopy", 81, true, `quarantine: x -> find the right directory, if it exists; else ${replace}`],
       ["newerFormat", 78, false, "integrity: x -> run the release that wrote it: docs/operations.md#rolling-upgrade"],
       ["wrongVersion", 83, false, "integrity: x -> run the release that wrote it: docs/operations.md#rolling-upgrade"],
+      [
+        "removed",
+        84,
+        true,
+        "quarantine: x -> nothing is wrong with the cluster: take the node's unit away, and delete /var/lib/holdfast; a node in its place gets a new id and an empty directory: docs/operations.md#members",
+      ],
       ["internal", 70, false, `integrity: x -> keep the directory and report this; then ${replace}`],
       ["usage", 2, false, "integrity: x -> see exit code 2: docs/operations.md#exit-codes"],
     ] as const;
@@ -109,6 +115,20 @@ describe("judging a directory", () => {
       const problems = [{ exit, exitCode, isQuarantine, reason: "x" }];
       assert.deepEqual(faultsOf({ ...sound, problems }), [`problem ${line}`]);
     }
+  });
+
+  it("speaks of a removed node once", () => {
+    const { identity } = sound;
+    assert.ok(identity !== null);
+    const problems = [
+      { exit: "removed", exitCode: 84, isQuarantine: true, reason: "removed: n8 was removed" },
+    ] as const;
+    const findings = judgeDirectory({ ...sound, identity: { ...identity, nodeId: "n8" }, problems });
+    const faults = findings.filter(({ severity }) => severity !== "ok");
+    assert.deepEqual(
+      faults.map(({ check, why }) => [check, why]),
+      [["quarantine", "Neither its id nor this directory ever comes back (exit code 84)."]],
+    );
   });
 
   it("says what is left of a damaged one, and of one whose identity is gone", () => {
