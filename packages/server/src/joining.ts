@@ -48,6 +48,8 @@ export interface JoinOptions {
   /** Where the others and the clients will reach this node, "host:port". */
   readonly peer: string;
   readonly client: string;
+  /** Where it listens, "host:port", if that is elsewhere; each start may say something else. */
+  readonly listen?: { readonly peer?: string; readonly client?: string };
   readonly environment: ConfigEnvironment;
 }
 
@@ -147,7 +149,7 @@ function checked(options: JoinOptions, text: string, from: string): Joining | En
   const usage = (sentence: string): Ending => ({ exit: "usage", sentence });
   try {
     const kept = JSON.parse(text) as { readonly clusterId: unknown; readonly config: unknown } | null;
-    const config = parseConfig(JSON.stringify(kept?.config), from, options.environment);
+    const config = parseConfig(JSON.stringify(kept?.config, listeningAt(options)), from, options.environment);
     const [own] = config.nodes;
     if (typeof kept?.clusterId !== "string" || own === undefined) return usage(`${from} names no cluster`);
     const { nodeId, peer, client } = options;
@@ -159,6 +161,14 @@ function checked(options: JoinOptions, text: string, from: string): Joining | En
     if (error instanceof ConfigError) return usage(error.message);
     return usage(`${from} can't be read: ${error instanceof Error ? error.message : String(error)}`);
   }
+}
+
+/** For JSON.stringify: a configuration's node gets its listen addresses. */
+function listeningAt({ listen = {} }: JoinOptions): (key: string, value: unknown) => unknown {
+  return (key, value) => {
+    if (key !== "nodes" || !Array.isArray(value)) return value;
+    return value.map((node: unknown) => (typeof node === "object" ? { ...node, listen } : node));
+  };
 }
 
 /** Asks until somebody answers; null when it was asked to stop first. */

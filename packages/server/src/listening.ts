@@ -22,7 +22,7 @@ function sentenceFor(address: Address, purpose: string, cause: NodeJS.ErrnoExcep
       return `port ${address.port} for ${purpose} (${where}) is in use by another process`;
     case "EADDRNOTAVAIL":
     case "ENOTFOUND":
-      return `${where} for ${purpose} is no address of this machine: set listen in the configuration`;
+      return `${where} for ${purpose} is no address of this machine: set listen in the configuration, or --listen-peer and --listen-client with --join`;
     case "EACCES":
       return `port ${address.port} for ${purpose} (${where}) needs a privilege that this process lacks`;
     default:

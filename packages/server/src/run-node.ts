@@ -4,6 +4,7 @@ import { exitCodes } from "./exit-codes.js";
 import type { ExitName } from "./exit-codes.js";
 import type { Config, ConfigEnvironment } from "./config.js";
 import { askForCluster, prepareJoin, watchCluster } from "./joining.js";
+import type { JoinOptions } from "./joining.js";
 import { createLogger, logLevels } from "./logger.js";
 import type { LogLevel } from "./logger.js";
 import { NodeProcess } from "./node-process.js";
@@ -30,14 +31,7 @@ export interface RunNodeOptions {
 }
 
 /** A node that has no configuration file: it asks the cluster that it is to join. */
-export interface RunJoiningNodeOptions extends Omit<RunNodeOptions, "config" | "bootstrap"> {
-  /** Client addresses of nodes of the cluster. */
-  readonly endpoints: readonly string[];
-  /** Where the others and the clients will reach this node, "host:port". */
-  readonly peer: string;
-  readonly client: string;
-  readonly environment: ConfigEnvironment;
-}
+export interface RunJoiningNodeOptions extends Omit<RunNodeOptions, "config" | "bootstrap">, JoinOptions {}
 
 /** As runNode, once a node of the cluster has answered. */
 export async function runJoiningNode(options: RunJoiningNodeOptions): Promise<number> {

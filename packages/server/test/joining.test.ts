@@ -146,6 +146,27 @@ describe("a node that joins", () => {
     assert.deepEqual(heard, [facts], "what comes when it waits no more is of no interest");
   });
 
+  test("listens where it is told to, at each start anew, and is known by its advertised addresses", async () => {
+    const options = optionsFor();
+    const facts = await factsOf();
+    const listenOf = async (listen: NonNullable<JoinOptions["listen"]>): Promise<unknown> => {
+      const joining = await prepareJoin(
+        { ...options, listen },
+        partsFor(() => Promise.resolve(facts)),
+      );
+      if (joining === null || !("config" in joining)) return joining?.sentence;
+      const [own] = joining.config.nodes;
+      assert.deepEqual([own?.peer, own?.client], [options.peer, options.client]);
+      return [own?.listen.peer, own?.listen.client];
+    };
+    const own = { host: "127.0.0.1", port: 7204 };
+    const all = (port: number): object => ({ host: "0.0.0.0", port });
+    assert.deepEqual(await listenOf({ peer: "0.0.0.0:7204", client: "0.0.0.0:7104" }), [all(7204), all(7104)]);
+    assert.deepEqual(await listenOf({ client: "0.0.0.0:9" }), [own, all(9)]);
+    assert.deepEqual(await listenOf({}), [own, { host: "127.0.0.1", port: 7104 }]);
+    assert.match(String(await listenOf({ client: options.peer })), /is this node's peer listener too/);
+  });
+
   test("keeps nothing of an answer that makes no sense", async () => {
     const facts = await factsOf({ timing: { heartbeatMs: -1 } });
     const options = optionsFor();

@@ -15,6 +15,8 @@ interface NodeOptions extends OutputOptions {
   readonly join?: string;
   readonly peer?: string;
   readonly client?: string;
+  readonly listenPeer?: string;
+  readonly listenClient?: string;
   readonly id?: string;
   readonly data?: string;
   readonly check?: boolean;
@@ -32,6 +34,8 @@ export function addNodeCommand(program: Command, context: Context): void {
     )
     .option("--peer <address>", "with --join: where the other nodes reach this one, host:port")
     .option("--client <address>", "with --join: where clients reach this one, host:port")
+    .option("--listen-peer <address>", "with --join: where it listens for the other nodes, if not at --peer")
+    .option("--listen-client <address>", "with --join: where it listens for clients, if not at --client")
     .option("--id <id>", "which of its nodes this is")
     .option("--data <folder>", "where it keeps its data")
     .option("--check", "check the configuration and end: 0 when it is good, 2 with all its problems")
@@ -43,6 +47,12 @@ export function addNodeCommand(program: Command, context: Context): void {
     )
     .action(async (options: NodeOptions) => {
       if (options.join !== undefined) return context.setExitCode(await runJoining(options, options.join, context.io));
+      for (const name of ["peer", "client", "listenPeer", "listenClient"] as const) {
+        if (options[name] !== undefined)
+          throw usage(
+            "--peer, --client, --listen-peer and --listen-client go with --join: a configuration has its own",
+          );
+      }
       if (options.config === undefined) throw usage("--config is missing: the configuration of the whole cluster");
       const config = await readConfig(options.config, context.io);
       if (options.id !== undefined && !config.nodes.some((node) => node.id === options.id)) {
@@ -83,7 +93,7 @@ export async function readConfig(file: string, io: Io): Promise<Config> {
 
 /** A node that is added to a running cluster: it learns from it what a configuration file would say. */
 async function runJoining(options: NodeOptions, endpoints: string, io: Io): Promise<number> {
-  const { id, data, peer, client } = options;
+  const { id, data, peer, client, listenPeer, listenClient } = options;
   for (const name of ["config", "check", "bootstrap", "firstIndex"] as const) {
     if (options[name] !== undefined)
       throw usage(`--join goes with none of --config, --check, --bootstrap, --first-index`);
@@ -93,7 +103,7 @@ async function runJoining(options: NodeOptions, endpoints: string, io: Io): Prom
   }
   const { parseAddress, runJoiningNode } = await import("@holdfast/server");
   const list = endpoints.split(",").map((endpoint) => endpoint.trim());
-  for (const address of [...list, peer, client]) {
+  for (const address of [...list, peer, client, listenPeer ?? peer, listenClient ?? client]) {
     if (parseAddress(address) === null) throw usage(`${JSON.stringify(address)} is no address: write host:port`);
   }
   const stop = new AbortController();
@@ -102,6 +112,10 @@ async function runJoining(options: NodeOptions, endpoints: string, io: Io): Prom
     endpoints: list,
     peer,
     client,
+    listen: {
+      ...(listenPeer === undefined ? {} : { peer: listenPeer }),
+      ...(listenClient === undefined ? {} : { client: listenClient }),
+    },
     environment: io.environment,
     nodeId: id,
     dataDirectory: data,
