@@ -2,6 +2,18 @@
 import { existsSync, readdirSync } from "node:fs";
 import path from "node:path";
 
+/** What takes long, the longest first: a phase begins with these, for one that began last would keep a single core busy at the end. */
+export const longest = [
+  "packages/simulator/test/seeds-1.test.ts",
+  "packages/simulator/test/seeds-2.test.ts",
+  "test/cluster/chaos.test.ts",
+  "test/cluster/member.test.ts",
+  "test/cluster/backup.test.ts",
+  "test/cluster/upgrade.test.ts",
+  "test/cluster/doctor.test.ts",
+  "test/cluster/damage.test.ts",
+];
+
 /**
  * @typedef {{ files: string[], concurrency: number }} Phase Paths of compiled files, from the top.
  * @param {string} top
@@ -18,10 +30,19 @@ export function planTests(top, { isFast, patterns }) {
   const runsAlone = (/** @type {string} */ file) => file.endsWith(".alone.test.ts");
   // Units keep two cores busy; real processes mostly wait, for one another and for time to pass.
   return [
-    { files: units.map(compiled), concurrency: 2 },
-    { files: whole.filter((file) => !runsAlone(file)).map(compiled), concurrency: 4 },
+    { files: longestFirst(units).map(compiled), concurrency: 2 },
+    { files: longestFirst(whole.filter((file) => !runsAlone(file))).map(compiled), concurrency: 4 },
     { files: whole.filter(runsAlone).map(compiled), concurrency: 1 },
   ].filter((phase) => phase.files.length > 0);
+}
+
+/**
+ * @param {string[]} sources
+ * @returns {string[]}
+ */
+function longestFirst(sources) {
+  const first = longest.filter((file) => sources.includes(file));
+  return [...first, ...sources.filter((file) => !longest.includes(file))];
 }
 
 /**

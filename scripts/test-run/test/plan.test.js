@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { planTests } from "../plan.js";
+import { longest, planTests } from "../plan.js";
 
 const scripts = fileURLToPath(new URL("../../", import.meta.url));
 
@@ -53,6 +53,30 @@ test("units first, whole-cluster files after them, those that measure time alone
       { files: ["test/dist/cluster/d.alone.test.js"], concurrency: 1 },
     ]);
   }));
+
+test("the longest of a phase come first", () => {
+  const files = [...longest, "packages/a/test/a.test.ts", "test/a.test.ts"];
+  return inFolder(Object.fromEntries(files.map((file) => [file, ""])), (top) => {
+    const isUnit = (/** @type {string} */ file) => file.startsWith("packages/");
+    const compiled = (/** @type {string} */ file) => file.replace("test/", "dist/test/").replace(/ts$/, "js");
+    const ofTest = (/** @type {string} */ file) => file.replace("test/", "test/dist/").replace(/ts$/, "js");
+    assert.deepEqual(
+      planTests(top, { isFast: false, patterns: [] }).map((phase) => phase.files),
+      [
+        [...longest.filter(isUnit).map(compiled), "packages/a/dist/test/a.test.js"],
+        [...longest.filter((file) => !isUnit(file)).map(ofTest), "test/dist/a.test.js"],
+      ],
+    );
+  });
+});
+
+test("each of the longest is there: one that was renamed would begin anywhere", () => {
+  const top = path.dirname(scripts.replace(/\/$/, ""));
+  assert.deepEqual(
+    longest.filter((file) => !existsSync(path.join(top, file))),
+    [],
+  );
+});
 
 test("--fast leaves out test/; patterns select by path", () =>
   inFolder(tree, (top) => {
