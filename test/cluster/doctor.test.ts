@@ -63,9 +63,7 @@ describe("holdfast doctor", { timeout: 480_000 }, () => {
   before(async () => {
     // Patient nodes: an election that the load of other tests brings about would be a finding.
     const timing = { heartbeatMs: 400, electionTimeoutMs: 2_000 };
-    cluster = await TestCluster.create({ timing, limits: { snapshotEntries: 20 } });
-    for (const node of cluster.nodes) node.start();
-    leader = await cluster.leader(90_000);
+    cluster = await TestCluster.start({ timing, limits: { snapshotEntries: 20 }, leaderMs: 90_000 });
     const client = await cluster.connect();
     for (let at = 0; at < 40; at += 1) await (await client.acquire(`work:${at % 7}`, { waitMs: 120_000 })).release();
   });

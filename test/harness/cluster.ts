@@ -18,8 +18,14 @@ export interface ClusterOptions {
   readonly nodes?: number;
   readonly timing?: Readonly<Record<string, number>>;
   readonly limits?: Readonly<Record<string, number>>;
+  /** Of node itself, before the program. */
   readonly nodeOptions?: readonly string[];
+  /** For its first leader; 30 s unless a slow machine needs more. */
+  readonly leaderMs?: number;
 }
+
+/** As `holdfast dev` starts its nodes: they end when the pipe to this process closes, however it ends. */
+const endsWithParent = { HOLDFAST_PARENT_PIPE: "1" };
 
 /** Ports that were free a moment ago. All are held open until all are known, so that they differ. */
 export async function freePorts(count: number): Promise<number[]> {
@@ -86,7 +92,10 @@ export class TestNode {
         ? ["--config", this.configFile]
         : ["--join", this.joins.join(","), "--peer", this.peer, "--client", this.endpoint];
     const args = [...this.nodeOptions, this.bin, "node", ...from, "--id", this.id, "--data", this.directory];
-    this.child = spawn(process.execPath, [...args, ...extra], { stdio: ["ignore", log, log] });
+    const env = { ...process.env, ...endsWithParent };
+    this.child = spawn(process.execPath, [...args, ...extra], { stdio: ["pipe", log, log], env });
+    // Nothing is written to it, and its end is the node's.
+    this.child.stdin?.on("error", () => undefined);
     closeSync(log);
   }
 
@@ -148,12 +157,17 @@ export class TestCluster {
     return node;
   }
 
-  /** Started, formed, and with a leader. */
+  /** Started, formed, and with a leader. When none comes, nothing of it stays. */
   static async start(options: ClusterOptions = {}): Promise<TestCluster> {
     const cluster = await TestCluster.create(options);
-    for (const node of cluster.nodes) node.start();
-    await cluster.leader();
-    return cluster;
+    try {
+      for (const node of cluster.nodes) node.start();
+      await cluster.leader(options.leaderMs);
+      return cluster;
+    } catch (error) {
+      await cluster.close();
+      throw error;
+    }
   }
 
   /** Configured, not started. */
