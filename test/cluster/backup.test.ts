@@ -3,7 +3,7 @@
  * however often it is restored, every token from then on is higher, so the guard's history never falls.
  */
 import assert from "node:assert/strict";
-import { renameSync } from "node:fs";
+import { readFileSync, renameSync } from "node:fs";
 import { join } from "node:path";
 import { performance } from "node:perf_hooks";
 import { after, before, describe, it } from "node:test";
@@ -157,6 +157,11 @@ describe("a cluster that is lost and restored", { skip, timeout: 300_000 }, () =
     const told = await runCli(["restore", "--from-data", survivor, "--to", salvage], {});
     assert.equal(told.code, 0, told.err);
     assert.match(told.out, /what other nodes had committed after index \d+/);
+    const bytes = readFileSync(salvage);
+    const forced = await runCli(["restore", "--from-data", survivor, "--to", salvage, "--force"], {});
+    assert.equal(forced.code, 1, "--force speaks of the directory, not of a backup that is there");
+    assert.match(forced.err, /exists already: name another/);
+    assert.ok(readFileSync(salvage).equals(bytes));
     const restored = await restore(first, ["--from-data", survivor], first.directory);
     assert.ok(restored.index > highest);
     const other = await restore(first, [salvage], `${first.directory}.other`);

@@ -23,11 +23,8 @@ async function until(what: string, test: () => boolean | Promise<boolean>): Prom
   await untilWithin(what, test, limitMs);
 }
 
-async function startCluster(): Promise<TestCluster> {
-  const cluster = await TestCluster.create({ timing });
-  for (const node of cluster.nodes) node.start();
-  await cluster.leader(limitMs);
-  return cluster;
+function startCluster(): Promise<TestCluster> {
+  return TestCluster.start({ timing, leaderMs: limitMs });
 }
 
 interface Members {
@@ -160,6 +157,18 @@ describe("a cluster whose members change", { timeout: 1_200_000 }, () => {
     await n4.kill();
     n4.start();
     await until("it is back, without anybody's help", async () => (await statusOf(n4))?.leader !== undefined);
+  });
+
+  it("goes by its log, not by its file, when it is started again with the file that it was begun with", async () => {
+    const [n1, n2] = [cluster.node("n1"), cluster.node("n2")];
+    await n1.kill();
+    await n2.kill();
+    // Its file names n2, which is down, n3, which was removed, and not n4, without which it has no majority.
+    n1.start();
+    await allIsWell();
+    n2.start();
+    await until("n2 is back", async () => (await statusOf(n2))?.leader !== null);
+    assert.equal(await voters(), "n1 n2 n4");
   });
 
   it("refuses what would lose the quorum, and names who is down", async () => {

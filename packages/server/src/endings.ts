@@ -38,7 +38,7 @@ export function removedFromCluster(nodeId: string): Ending {
 export function replacedInCluster(nodeId: string, own: string, other: string): Ending {
   return {
     exit: "wrongInstance",
-    sentence: `the cluster has ${nodeId} with another data directory (instance ${other}, not ${own}), so this one can never belong to it; see ${helpPage}`,
+    sentence: `the cluster knows ${nodeId} with another data directory (instance ${other}, not ${own}), so this one can never belong to it; see ${helpPage}`,
   };
 }
 
