@@ -1,30 +1,39 @@
 /** The command line: commands, options, and how each way to fail ends. */
 import { readFileSync } from "node:fs";
 import { Command } from "commander";
-import { addBackupCommand } from "./commands/backup.js";
-import { addBenchCommand } from "./commands/bench.js";
-import { addDevCommand } from "./commands/dev.js";
-import { addDoctorCommand } from "./commands/doctor.js";
-import { addLockCommand } from "./commands/lock.js";
-import { addMemberCommand } from "./commands/member.js";
-import { addNodeCommand } from "./commands/node.js";
-import { addQueryCommands } from "./commands/queries.js";
-import { addReleaseCommand } from "./commands/release.js";
-import { addRestoreCommand } from "./commands/restore.js";
-import { addStatusCommand } from "./commands/status.js";
-import { addTransferCommand } from "./commands/transfer.js";
-import { addUpgradeCommand } from "./commands/upgrade.js";
 import type { Context } from "./context.js";
 import { exitCodes } from "./exit-codes.js";
 import { failureOf, failureText } from "./failures.js";
 import type { Io } from "./io.js";
+
+type AddCommand = (program: Command, context: Context) => void;
+
+/** In the order of the help. A command's modules are loaded when it is called: a node doesn't wait for those of the clients. */
+const commands: Readonly<Record<string, () => Promise<AddCommand>>> = {
+  dev: async () => (await import("./commands/dev.js")).addDevCommand,
+  node: async () => (await import("./commands/node.js")).addNodeCommand,
+  lock: async () => (await import("./commands/lock.js")).addLockCommand,
+  status: async () => (await import("./commands/status.js")).addStatusCommand,
+  doctor: async () => (await import("./commands/doctor.js")).addDoctorCommand,
+  ls: async () => (await import("./commands/queries.js")).addLsCommand,
+  show: async () => (await import("./commands/queries.js")).addShowCommand,
+  release: async () => (await import("./commands/release.js")).addReleaseCommand,
+  transfer: async () => (await import("./commands/transfer.js")).addTransferCommand,
+  member: async () => (await import("./commands/member.js")).addMemberCommand,
+  upgrade: async () => (await import("./commands/upgrade.js")).addUpgradeCommand,
+  backup: async () => (await import("./commands/backup.js")).addBackupCommand,
+  restore: async () => (await import("./commands/restore.js")).addRestoreCommand,
+  bench: async () => (await import("./commands/bench.js")).addBenchCommand,
+};
 
 /** Runs one command; `words` without node and program. Resolves with the exit code, never rejects. */
 export async function runCli(words: readonly string[], io: Io): Promise<number> {
   let exitCode: number = exitCodes.ok;
   const context: Context = { io, setExitCode: (code) => void (exitCode = code) };
   try {
-    await createProgram(context).parseAsync(words, { from: "user" });
+    const program = createProgram(context);
+    for (const add of await commandsFor(words)) add(program, context);
+    await program.parseAsync(words, { from: "user" });
     return exitCode;
   } catch (error) {
     const failure = failureOf(error);
@@ -48,20 +57,13 @@ function createProgram(context: Context): Command {
       outputError: () => undefined, // runCli says what went wrong, as text or as JSON
     })
     .addHelpText("after", "\nExit codes and examples: docs/cli.md");
-  addDevCommand(program, context);
-  addNodeCommand(program, context);
-  addLockCommand(program, context);
-  addStatusCommand(program, context);
-  addDoctorCommand(program, context);
-  addQueryCommands(program, context);
-  addReleaseCommand(program, context);
-  addTransferCommand(program, context);
-  addMemberCommand(program, context);
-  addUpgradeCommand(program, context);
-  addBackupCommand(program, context);
-  addRestoreCommand(program, context);
-  addBenchCommand(program, context);
   return program;
+}
+
+/** The one that is called; all of them for the help, and to find what a misspelt name resembles. */
+async function commandsFor([name = ""]: readonly string[]): Promise<readonly AddCommand[]> {
+  const called = Object.hasOwn(commands, name) ? commands[name] : undefined;
+  return Promise.all((called === undefined ? Object.values(commands) : [called]).map((load) => load()));
 }
 
 /** Known before the options are: an error in them is printed in the form that was asked for. */

@@ -24,12 +24,16 @@ test("the exit codes are those of the server's table", () => {
 test("help goes to stdout with 0; no command at all prints it to stderr with 2", async () => {
   const help = await run(["--help"]);
   assert.deepEqual([help.code, help.err], [0, ""]);
-  for (const name of ["dev", "node", "lock", "status", "doctor", "ls", "show", "release", "transfer", "bench"]) {
-    assert.match(help.out, new RegExp(`^ {2}${name} `, "m"));
+  const names = [...help.out.matchAll(/^ {2}([a-z]+) /gm)].map((match) => match[1] ?? "");
+  const before = ["dev", "node", "lock", "status", "doctor", "ls", "show", "release", "transfer"];
+  assert.deepEqual(names, [...before, "member", "upgrade", "backup", "restore", "bench", "help"]);
+  for (const name of names.filter((one) => one !== "help")) {
     const own = await run([name, "--help"]);
     assert.equal(own.code, 0);
-    assert.match(own.out, /--json/);
+    assert.match(own.out, new RegExp(`^Usage: holdfast ${name} `));
+    assert.match(own.out, name === "member" ? /^ {2}replace /m : /--json/);
   }
+  assert.match((await run(["lokc"])).err, /Did you mean lock\?/);
   const none = await run([]);
   assert.deepEqual([none.code, none.out], [2, ""]);
   assert.match(none.err, /^Usage: holdfast/);
@@ -39,6 +43,7 @@ test("help goes to stdout with 0; no command at all prints it to stderr with 2",
 test("a wrong command line ends with 2 and one line that names what is wrong", async () => {
   const cases: readonly (readonly [readonly string[], RegExp])[] = [
     [["frobnicate"], /unknown command 'frobnicate'/],
+    [["constructor"], /unknown command 'constructor'/],
     [["ls", "--frobnicate"], /unknown option '--frobnicate'/],
     [["ls", "a", "b"], /too many arguments/],
     [["show"], /missing required argument 'name'/],

@@ -6,7 +6,7 @@ import type { ClusterOptions, Context } from "../context.js";
 import { formatDuration } from "../durations.js";
 import { columns, facts, json, plain } from "../output.js";
 
-export function addQueryCommands(program: Command, context: Context): void {
+export function addLsCommand(program: Command, context: Context): void {
   withCluster(program.command("ls"))
     .description("list the locks that are held, waited for or delayed")
     .argument("[prefix]", "only those whose names begin with it", "")
@@ -14,6 +14,9 @@ export function addQueryCommands(program: Command, context: Context): void {
       const locks = await withClient(options, context.io, (holdfast) => holdfast.list({ prefix }));
       context.io.out(options.json === true ? json({ locks }) : listText(locks));
     });
+}
+
+export function addShowCommand(program: Command, context: Context): void {
   withCluster(program.command("show"))
     .description("show one lock: holders, waiters, lock-delays")
     .argument("<name>", "the lock")
