@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { test } from "node:test";
-import { fileURLToPath } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import { isNativeAccelerationEnabled } from "msgpackr";
 
 const isChild = process.env["HOLDFAST_PORTABLE_CHILD"] === "1";
@@ -13,7 +13,9 @@ function runSuite(files: readonly string[], extra: Record<string, string>, least
   const env: NodeJS.ProcessEnv = { ...process.env, ...extra, HOLDFAST_PORTABLE_CHILD: "1" };
   // Set by the runner that runs this file: with it the child would not run its tests.
   delete env["NODE_TEST_CONTEXT"];
-  const run = spawnSync(process.execPath, ["--test", "--test-reporter=tap", ...files.map((file) => folder + file)], {
+  // One process for all: what is of interest here is what each of them loads.
+  const script = files.map((file) => `import ${JSON.stringify(pathToFileURL(folder + file).href)};`).join("");
+  const run = spawnSync(process.execPath, ["--test-reporter=tap", "--input-type=module", "--eval", script], {
     env,
     encoding: "utf8",
     timeout: 120_000,
