@@ -232,8 +232,9 @@ describe("a command of a newer release", () => {
     const leader = await cluster.leader();
     const payload = encodeCommand(openCommand);
     payload[1] = 100;
-    leader.host?.["propose"](payload, false, null, () => undefined);
-    leader.host?.["propose"](encodeCommand({ ...openCommand, key: "2".repeat(32) }), false, null, () => undefined);
+    const next = { ...openCommand, key: "2".repeat(32) };
+    leader.host?.["proposals"].proposeClients(openCommand, payload, false, () => undefined);
+    leader.host?.["proposals"].proposeClients(next, encodeCommand(next), false, () => undefined);
     leader.host?.start();
     const ended = (): VirtualNode[] => cluster.nodes.filter(({ stopped }) => stopped !== null);
     await cluster.clock.until("the leader stops", () => ended().length > 0, 10_000);

@@ -57,7 +57,7 @@ export function hostOf(parts: {
       },
       events: parts.events,
     },
-    snapshots: { taking: null },
+    snapshots: { keeper: { taking: null } },
     queue: { events: [], frames: parts.frames, handled: 0 },
     persister: { queue: [] },
     rounds: { inFlight: new Map(), unapplied: [] },

@@ -14,7 +14,7 @@ export interface ProbedHost {
     readonly lastApplied: number;
     readonly events: { onEffects: OnEffects };
   };
-  readonly snapshots: { readonly taking: object | null };
+  readonly snapshots: { readonly keeper: { readonly taking: object | null } };
   readonly queue: {
     readonly events: { readonly length: number };
     readonly frames: { readonly length: number };
@@ -59,7 +59,7 @@ export class HostProbe {
 
   /** The own snapshot that is being taken: the machine stood where it begins when the event that began it ended. */
   get snapshotBegun(): object | null {
-    return this.#host.snapshots.taking;
+    return this.#host.snapshots.keeper.taking;
   }
 
   get queuedEvents(): number {

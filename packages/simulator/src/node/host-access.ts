@@ -8,7 +8,7 @@ export interface ProbedHost extends WatchedHost {
   readonly options: { readonly clusterId: string };
   readonly parts: WatchedHost["parts"] & { readonly links: { send(to: string, messages: readonly Message[]): void } };
   readonly queue: WatchedHost["queue"] & { takeEvents(): readonly unknown[] };
-  readonly isServing: boolean;
+  readonly leadership: { readonly isServing: boolean };
   enqueue(event: { readonly kind: "step"; event(nowMs: number): Event }): void;
   beginTransfer(to: string | null, withinMs: number, onEnded: (leader: NodeAddress | null) => void): void;
 }
@@ -49,7 +49,7 @@ export interface RestingParts {
   };
   readonly rounds: { readonly gathering: Long; readonly inFlight: Sized; readonly unapplied: Long };
   readonly transfers: { readonly waiting: Long };
-  readonly refusals: Sized;
+  readonly proposals: { readonly refusals: Sized };
   readonly queue: { readonly frames: Long; readonly handled: number };
 }
 

@@ -28,7 +28,7 @@ import { tellingLogger } from "./telling-logger.js";
 
 /** A supervisor starts a node again that has ended by itself, after this time. */
 const restartMs = 300;
-/** From here on a turn leaves what it can to the next one (node-host.ts). */
+/** From here on a turn leaves what it can to the next one (turn-loop.ts). */
 const longTurnMs = 10;
 
 /** What was done to a node for which it may rightly end by itself: its disk refused, its directory was damaged, lied or was put back. */

@@ -31,7 +31,7 @@ export function leftoversOf(world: World, core: readonly SimulatedNode[]): strin
 
 function countsOf(world: World, { host }: SimulatedNode): readonly (readonly [string, number])[] {
   if (host === null) return [];
-  const { gateway, keeper, rounds, transfers, refusals, queue } = restingParts(host);
+  const { gateway, keeper, rounds, transfers, proposals, queue } = restingParts(host);
   const { owners, openings } = gateway.sessions;
   // Of a client that went with its machine the node hears nothing: it finds out when the connection was silent for long.
   const isThere = ({ remote }: { readonly remote: string }): boolean => !world.network.place(hostOf(remote)).isOff;
@@ -55,7 +55,7 @@ function countsOf(world: World, { host }: SimulatedNode): readonly (readonly [st
     ["leases that wait for a round", keeper.awaitingRound.length],
     ["leases that are ready to expire", keeper.readyToExpire.length],
     ["expiries in flight", keeper.expiriesInFlight],
-    ["refusals", refusals.size],
+    ["refusals", proposals.refusals.size],
     ["frames that wait for a turn", queue.frames.length - queue.handled],
   ];
 }

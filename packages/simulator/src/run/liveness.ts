@@ -117,8 +117,8 @@ function stallLeader(world: World, core: Core): number {
 function servingLeader(world: World, core: Core): SimulatedNode | null {
   for (const node of world.nodes) {
     if (node.host === null) continue;
-    const { raft, isServing } = probed(node.host);
-    if (raft.role !== "leader" || !isServing) continue;
+    const { raft, leadership } = probed(node.host);
+    if (raft.role !== "leader" || !leadership.isServing) continue;
     const isFollowed = core.nodes.every(({ host }) => {
       const other = host === null ? null : probed(host).raft;
       return other !== null && other.term === raft.term && other.leader === node.id;

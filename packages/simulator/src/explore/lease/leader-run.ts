@@ -1,5 +1,5 @@
 /**
- * One leader's time in office: the real lease keeper behind ports that keep what it asks for, driven as node-host drives it. A round in
+ * One leader's time in office: the real lease keeper behind ports that keep what it asks for, driven as a turn drives it. A round in
  * flight and one gathering, as in the core (thesis 6.4).
  */
 import type { Command, Effect, SessionId } from "@holdfast/lock";
@@ -168,7 +168,7 @@ export class LeaderRun implements LeaseKeeperHost {
     this.#keeper.decide(nowMs);
   }
 
-  /** As node-host's `advance`: what is refused or fails is told after the flush, and flushed again. */
+  /** As a turn's `advance`: what is refused or fails is told after the flush, and flushed again. */
   #advance(): void {
     for (;;) {
       this.#phase = "flush";

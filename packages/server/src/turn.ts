@@ -1,0 +1,175 @@
+/**
+ * One turn: steps all queued events through the core, takes its outputs, sends, persists and applies. Nothing in it awaits.
+ */
+import type { Configuration, LogBase, Member, NodeId, Output, Raft } from "@holdfast/raft";
+import type { Applier } from "./applier.js";
+import type { ClientGateway } from "./client-gateway.js";
+import type { ClusterVersions } from "./cluster-versions.js";
+import type { Leadership } from "./leadership.js";
+import type { LeaseKeeper } from "./lease-keeper.js";
+import type { Membership } from "./membership.js";
+import type { NodeReport } from "./node-report.js";
+import type { NodeSnapshots } from "./node-snapshots.js";
+import type { PeerTraffic } from "./peer-traffic.js";
+import type { Persister } from "./persister.js";
+import type { Logger } from "./ports.js";
+import type { Proposals } from "./proposals.js";
+import type { QuorumRounds } from "./quorum-rounds.js";
+import type { Transfers } from "./transfers.js";
+import type { TurnLoop } from "./turn-loop.js";
+import type { NodeEvent, TurnQueue } from "./turn-queue.js";
+
+/** Clients' frames handled in one turn: at most, and however long they take. */
+const framesPerTurnMax = 1_024;
+const framesPerTurnMin = 32;
+
+export interface TurnParts {
+  readonly loop: Pick<TurnLoop, "nowMs" | "isTurnLong">;
+  readonly queue: TurnQueue;
+  readonly raft: Raft;
+  readonly membership: Membership;
+  readonly applier: Applier;
+  readonly reporter: NodeReport;
+  readonly peers: PeerTraffic;
+  readonly persister: Persister;
+  readonly snapshots: NodeSnapshots;
+  readonly rounds: QuorumRounds;
+  readonly keeper: LeaseKeeper;
+  readonly versions: ClusterVersions;
+  readonly proposals: Proposals;
+  readonly leadership: Leadership;
+  readonly transfers: Transfers;
+  readonly gateway: ClientGateway;
+  readonly logger: Logger;
+  /** This node's removal from the cluster is committed. */
+  onRemoved(): void;
+}
+
+export class Turn {
+  private readonly parts: TurnParts;
+  /** A deadline has come: it is decided when this frame has been handled. */
+  private decidesAfter: number | null = null;
+
+  constructor(parts: TurnParts) {
+    this.parts = parts;
+  }
+
+  /** `isTimerDue`: the timer has fired since the last turn. Throws when an invariant is broken. */
+  run(isTimerDue: boolean): void {
+    const { queue, raft, leadership, versions, transfers, reporter, snapshots } = this.parts;
+    const { nowMs } = this.parts.loop;
+    for (const event of queue.takeEvents()) this.handleEvent(event, nowMs);
+    this.handleFrames();
+    if (nowMs >= raft.nextDeadlineMs()) raft.step({ kind: "tick", nowMs });
+    this.maybeDecide(isTimerDue, nowMs);
+    if (leadership.isServing) versions.maybeBegin();
+    this.advance(nowMs);
+    transfers.settle(nowMs, () => (leadership.isLeader ? null : reporter.leader()));
+    snapshots.advance();
+  }
+
+  private handleEvent(event: NodeEvent, nowMs: number): void {
+    const { raft, peers } = this.parts;
+    switch (event.kind) {
+      case "peer":
+        for (const message of event.messages) {
+          raft.step({ kind: "received", nowMs, from: event.from, message });
+          peers.noteAnswer(event.from, message);
+        }
+        return;
+      case "persisted":
+        raft.step({ kind: "persisted", nowMs, number: event.number });
+        return;
+      case "peerGone":
+      case "peerReset":
+        raft.step({ kind: event.kind, nowMs, peer: event.peer });
+        return;
+      case "step":
+        raft.step(event.event(nowMs));
+        return;
+      default:
+        assertNever(event);
+    }
+  }
+
+  private handleFrames(): void {
+    const { loop, queue, gateway } = this.parts;
+    for (let count = 0; count < framesPerTurnMax; count += 1) {
+      // Clients get on too when the rest of the turn takes long.
+      if (count >= framesPerTurnMin && loop.isTurnLong) return;
+      const frame = queue.takeFrame();
+      if (frame === undefined) return;
+      gateway.handleFrame(frame.connection, frame.messages);
+    }
+  }
+
+  /**
+   * All sockets were read once since the timer fired. Nothing is decided while a keepalive may wait that was read by then; but frames that
+   * came later don't count, or a flood of them would keep every dead holder's lock.
+   */
+  private maybeDecide(isTimerDue: boolean, nowMs: number): void {
+    const { keeper, queue } = this.parts;
+    if (this.decidesAfter === null && (isTimerDue || keeper.nextDeadlineMs() === 0)) {
+      this.decidesAfter = queue.newestFrame;
+    }
+    if (this.decidesAfter === null || !queue.hasTaken(this.decidesAfter)) return;
+    this.decidesAfter = null;
+    keeper.decide(nowMs);
+  }
+
+  /**
+   * Outputs and what follows from them: applied entries answer rounds, answers propose renewals, and so on until all is quiet. A backlog of
+   * committed entries comes in many outputs; those that make the turn too long are left to the next one.
+   */
+  private advance(nowMs: number): void {
+    const { loop, keeper, raft, rounds } = this.parts;
+    for (let times = 0; times < 64; times += 1) {
+      keeper.flush();
+      const confirm = rounds.begin();
+      if (confirm !== null) raft.step({ kind: "confirm", nowMs, id: confirm });
+      const output = raft.takeOutput();
+      if (output === null) return;
+      this.handleOutput(output);
+      if (loop.isTurnLong && raft.hasOutput()) return;
+    }
+  }
+
+  private handleOutput(output: Output): void {
+    const { peers, persister, proposals, leadership, rounds, membership, snapshots, applier, versions } = this.parts;
+    peers.send(output.send);
+    if (output.chunk !== null) applier.receive(output.chunk);
+    persister.enqueue(output);
+    proposals.settle(output.refused);
+    for (const change of output.roleChanges) leadership.onRoleChange(change);
+    for (const { id, index } of output.confirmed) rounds.onConfirmed(id, index);
+    for (const id of output.unconfirmed) rounds.onUnconfirmed(id);
+    if (output.install !== null) this.install(output.install);
+    membership.noteOutput(output);
+    if (output.configuration !== null) this.onMembers(output.configuration);
+    const bytes = applier.apply(output.committed);
+    snapshots.noteApplied(output.committed.length, bytes);
+    versions.noteApplied();
+    rounds.onApplied(applier.lastApplied);
+    for (const read of output.snapshotReads) snapshots.read(read);
+    if (output.isRemoved) this.parts.onRemoved();
+  }
+
+  private install(base: LogBase): void {
+    const { snapshots, applier, logger, raft } = this.parts;
+    snapshots.onInstall();
+    applier.install(base);
+    logger.info({ index: base.position.index, term: raft.term }, "snapshot installed");
+  }
+
+  private onMembers({ voters, outgoing, learners }: Configuration): void {
+    const { logger, raft, gateway } = this.parts;
+    const idsOf = (members: readonly Member[]): NodeId[] => members.map(({ id }) => id);
+    const facts = { voters: idsOf(voters), outgoing: idsOf(outgoing), learners: idsOf(learners) };
+    logger.info({ ...facts, index: raft.status().configurationIndex }, "the members have changed");
+    gateway.onNodes();
+  }
+}
+
+function assertNever(value: never): never {
+  throw new Error(`unexpected value ${JSON.stringify(value)}`);
+}
