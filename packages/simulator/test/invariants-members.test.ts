@@ -7,7 +7,7 @@ import { Elections } from "../src/invariants/elections.js";
 import { InvariantError } from "../src/invariants/invariant-error.js";
 import type { RuleName } from "../src/invariants/invariant-error.js";
 import { allowing, finding, finds, index, term } from "./invariants-breach.js";
-import { configurationOf, electionTimeoutMs, FakeRaft, healthyWorld } from "./invariants-world.js";
+import { configurationOf, electionTimeoutMs, FakeNode, FakeRaft, healthyWorld } from "./invariants-world.js";
 import type { World } from "./invariants-world.js";
 
 const joint = configurationOf(["n1", "n2"], ["n1", "n2", "n3"]);
@@ -88,6 +88,32 @@ describe("a change of the members", () => {
       else finds("configuration", world);
     });
   }
+});
+
+describe("what an added node's log begins with", () => {
+  /** n4 starts with what a member has handed it. */
+  function begin(world: World, configuration: Configuration): void {
+    const n4 = new FakeNode("n4", { position: { term: term(0), index: index(0) }, chain: 0, configuration });
+    n4.raft.role = "learner";
+    world.nodes.set("n4", n4);
+    world.start(n4);
+  }
+
+  allowing("a later configuration, once it is committed", (world) => {
+    settle(world, joint);
+    begin(world, joint);
+  });
+
+  finding(
+    "configuration",
+    "one that stands in the leader's log, and may be cut off again",
+    (world) => {
+      world.node("n1").configure(joint);
+      world.look();
+      begin(world, joint);
+    },
+    /n4 begins behind 0 with/,
+  );
 });
 
 describe("an emptied directory", () => {

@@ -108,14 +108,10 @@ export class Configurations {
     node.checkedConfigurations.add(configuration);
     if (this.#committed.length === 0) this.#committed.push({ index: position.index, configuration });
     const text = textOf(configuration);
-    // A node that was added begins with whatever was in force at the member that has called it first.
-    const isBegin =
-      position.term === 0 &&
-      [...this.#committed, ...this.#open.values()].some((each) => {
-        return textOf(each.configuration) === text;
-      });
+    // A node that was added begins with what was committed at the member that has called it first: an open one may be cut off again.
+    const isBegin = position.term === 0 && this.#committed.some((each) => textOf(each.configuration) === text);
     const known = this.#at(position.index);
-    demand(isBegin || known === null || textOf(known.configuration) === text, rule, () => {
+    demand(isBegin || (known !== null && textOf(known.configuration) === text), rule, () => {
       const committed = known === null ? "nothing" : textOf(known.configuration);
       return `${node.id} begins behind ${position.index} with ${text}, committed was ${committed}`;
     });
