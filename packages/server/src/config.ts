@@ -1,6 +1,6 @@
 /** The configuration file: one for the whole cluster, checked whole, all problems at once, each with its path in the file. */
 import { readFile } from "node:fs/promises";
-import type { RaftLimits } from "@holdfast/raft";
+import type { NodeId, RaftLimits } from "@holdfast/raft";
 import { parseAddress } from "./address.js";
 import type { Address } from "./address.js";
 import { crossCheckNodes, crossCheckNumbers, numberLookup } from "./config-checks.js";
@@ -149,4 +149,11 @@ function checkedAddress(text: string): Address {
   const address = parseAddress(text);
   if (address === null) throw new Error(`${text} was checked and is no address`);
   return address;
+}
+
+/** Throws when there is none: who runs a node has looked for it. */
+export function nodeFor(config: Config, id: NodeId): ConfiguredNode {
+  const node = config.nodes.find((each) => each.id === id);
+  if (node === undefined) throw new Error(`the configuration has no node ${id}`);
+  return node;
 }

@@ -1,15 +1,11 @@
 /** The parts of a running node, from the data directory to the sockets. */
-import { isIP } from "node:net";
 import { firstVersion, versionRange } from "@holdfast/lock";
-import type { NodeId } from "@holdfast/raft";
 import { StorageError } from "@holdfast/storage";
 import type { DataDirectory } from "@holdfast/storage";
 import { entryCodec, limits as wireLimits } from "@holdfast/wire";
-import { formatAddress, isLoopback, parseAddress } from "./address.js";
-import type { BackupSource } from "./backup-stream.js";
-import { BackupRefusedError } from "./backup-taking.js";
-import { checkupFrom } from "./checkup.js";
-import type { Checkup } from "./checkup.js";
+import { isLoopback, parseAddress } from "./address.js";
+import { warnOfSettings } from "./config-warnings.js";
+import { nodeFor } from "./config.js";
 import type { Config, ConfiguredNode } from "./config.js";
 import {
   endingFor,
@@ -22,12 +18,13 @@ import {
 import type { Ending } from "./endings.js";
 import { FatalRefusals } from "./fatal-refusals.js";
 import type { FatalRefusal } from "./fatal-refusals.js";
-import { configurationIn, durableFactsOf, formedFactsOf, Formation, waitsToBeAdded } from "./formation.js";
+import { configurationIn, durableFactsOf, formedFactsOf, Formation } from "./formation.js";
 import type { FormedNode } from "./formation.js";
-import type { Health, HttpOptions } from "./http.js";
-import { clusterFactsOf, exclusionIn } from "./joining.js";
-import type { ClusterFacts, NodeIdentity } from "./joining.js";
-import type { TransportSource } from "./metrics.js";
+import type { HttpOptions } from "./http.js";
+import { exclusionIn } from "./joining.js";
+import type { ClusterFacts } from "./joining.js";
+import { NodeAnswers, newNodeState } from "./node-answers.js";
+import type { NodeState } from "./node-answers.js";
 import { nodeHostOptionsFor } from "./node-options.js";
 import { NodeHost } from "./node-host.js";
 import type { StopReason } from "./node-host-types.js";
@@ -61,47 +58,41 @@ export class NodeProcess {
   private readonly world: NodeWorld;
   private readonly ending: Promise<Ending>;
   private resolveEnding: (ending: Ending) => void = () => undefined;
-  private directory: DataDirectory | null = null;
-  private listener: NodeListener | null = null;
-  private links: ServerPeerLinks | null = null;
-  private formation: Formation | null = null;
-  private host: NodeHost | null = null;
-  private clusterId: string | null = null;
-  private isEnding = false;
+  private readonly state: NodeState = newNodeState();
+  private readonly answers: NodeAnswers;
   private isHostStopped = false;
   private isEndingForEver = false;
   private readonly refusals: FatalRefusals;
-  private readonly startedAtMs: number;
 
   constructor(options: NodeProcessOptions, logger: Logger, world: NodeWorld) {
     this.options = options;
     this.logger = logger;
     this.world = world;
-    this.startedAtMs = world.clock.monotonicMs();
+    this.answers = new NodeAnswers(options, world, this.state);
     this.ending = new Promise((resolve) => {
       this.resolveEnding = resolve;
     });
     this.refusals = new FatalRefusals({
       clock: world.clock,
-      clusterId: () => this.clusterId ?? options.joins ?? null,
-      met: () => this.links?.met() ?? new Map(),
+      clusterId: () => this.state.clusterId ?? options.joins ?? null,
+      met: () => this.state.links?.met() ?? new Map(),
       onFatal: (fatal) => this.onFatal(fatal),
     });
   }
 
   /** Asks the node to end; the first reason counts. */
   end(ending: Ending): void {
-    this.isEnding = true;
+    this.state.isEnding = true;
     this.resolveEnding(ending);
   }
 
   get isWaiting(): boolean {
-    return this.host === null && !this.isEnding;
+    return this.state.host === null && !this.state.isEnding;
   }
 
   /** Of the cluster that it waits to join: what is committed there may keep it out for ever. */
   hearOfCluster(facts: ClusterFacts): void {
-    const instance = this.directory?.identity.instance;
+    const instance = this.state.directory?.identity.instance;
     if (!this.isWaiting || instance === undefined) return;
     const ending = exclusionIn(facts, { id: this.options.nodeId, instance });
     if (ending?.exit === "removed") this.endForEver(removedReason, ending);
@@ -148,7 +139,7 @@ export class NodeProcess {
       randomInstance: () => world.drawName(),
       logger,
     });
-    this.directory = directory;
+    this.state.directory = directory;
     const { clusterId } = directory.identity;
     if (this.options.bootstrap !== undefined && clusterId !== null) {
       return this.end({
@@ -157,17 +148,17 @@ export class NodeProcess {
       });
     }
     const own = nodeFor(config, nodeId);
-    this.warnOf(own);
-    this.listener = this.createListener(own);
-    await this.listener.start();
-    if (this.isEnding) return;
+    warnOfSettings(own, config, world.threadPoolSize, logger);
+    this.state.listener = this.createListener(own);
+    await this.state.listener.start();
+    if (this.state.isEnding) return;
     const links = this.createLinks(own, directory);
-    this.links = links;
-    world.metrics.attachTransport({ figures: () => this.transportFigures() });
+    this.state.links = links;
+    world.metrics.attachTransport({ figures: () => this.answers.transportFigures() });
     const { restored, store } = directory;
     if (clusterId !== null && restored !== null && store !== null) {
       await this.startHost({ clusterId, store, restored }, links, directory);
-      if (!this.isEnding) await links.start();
+      if (!this.state.isEnding) await links.start();
     } else {
       await links.start();
       await this.startUnformed(links, directory);
@@ -187,12 +178,12 @@ export class NodeProcess {
       },
       { directory, links, clock: world.clock, logger, drawClusterId: () => world.drawName() },
     );
-    this.formation = formation;
+    this.state.formation = formation;
     formation.start();
     const formed = await Promise.race([formation.formed, this.ending.then(() => null)]);
     formation.stop();
-    this.formation = null;
-    if (formed !== null && !this.isEnding) await this.startHost(formed, links, directory);
+    this.state.formation = null;
+    if (formed !== null && !this.state.isEnding) await this.startHost(formed, links, directory);
   }
 
   private async startHost(formed: FormedNode, links: ServerPeerLinks, directory: DataDirectory): Promise<void> {
@@ -204,18 +195,18 @@ export class NodeProcess {
       if (error instanceof StorageError && error.code === "damaged") await directory.quarantine(error.reason);
       throw error;
     });
-    if (this.isEnding) return;
+    if (this.state.isEnding) return;
     const parts = { clock, random, codec: entryCodec, store, restored, machine, links, logger, metrics };
     const host = new NodeHost(nodeHostOptionsFor(config, nodeId, clusterId, version, recordsPerPiece), parts);
-    this.host = host;
-    this.clusterId = clusterId;
+    this.state.host = host;
+    this.state.clusterId = clusterId;
     metrics.attach(host.report);
     world.onHost?.(host);
     void host.stopped.then((reason) => this.onHostStopped(reason));
     // The host is there before the first message can be.
     links.becomeFormed(formedFactsOf(clusterId, restored, configurationIn(restored)), durableFactsOf(restored));
     host.start();
-    this.listener?.open(host.gateway);
+    this.state.listener?.open(host.gateway);
     const { term, last } = durableFactsOf(restored);
     logger.info({ clusterId, term, index: last.index }, "node started");
   }
@@ -223,14 +214,14 @@ export class NodeProcess {
   /** In order: leadership goes to another node, what was promised is written, clients and peers are told. Else nobody is told anything. */
   private async stop(isInOrder: boolean, started: Promise<void>): Promise<void> {
     this.refusals.stop();
-    if (!isInOrder) await Promise.all([this.links?.abandon(), this.listener?.abandon()]);
+    if (!isInOrder) await Promise.all([this.state.links?.abandon(), this.state.listener?.abandon()]);
     await started;
-    if (this.host !== null && !this.isHostStopped) await this.host.transferAndStop();
+    if (this.state.host !== null && !this.isHostStopped) await this.state.host.transferAndStop();
     if (isInOrder) {
-      await this.listener?.close();
-      await this.links?.close();
-    } else await Promise.all([this.links?.abandon(), this.listener?.abandon()]);
-    await this.directory?.close();
+      await this.state.listener?.close();
+      await this.state.links?.close();
+    } else await Promise.all([this.state.links?.abandon(), this.state.listener?.abandon()]);
+    await this.state.directory?.close();
   }
 
   private onHostStopped(reason: StopReason): void {
@@ -260,16 +251,16 @@ export class NodeProcess {
     const ending = refusedByPeer(exit, refusal.from, refusal.problem);
     if (exit === "removed") return this.endForEver(removedReason, { ...ending, sentence: refusal.problem });
     if (exit !== "oldCopy") return this.end(ending);
-    this.links?.abandon().catch(() => undefined);
+    this.state.links?.abandon().catch(() => undefined);
     this.endForEver(oldCopyReason, ending, refusal.problem);
   }
 
   /** The directory itself must know: what the peers know may die with their processes, and they may not be there at the next start. */
   private endForEver(reason: string, ending: Ending, problem: string | null = ending.sentence): void {
-    if (this.directory === null) return this.end(ending);
+    if (this.state.directory === null) return this.end(ending);
     if (this.isEndingForEver) return;
     this.isEndingForEver = true;
-    this.directory.quarantine(`${reason}${problem}`).then(
+    this.state.directory.quarantine(`${reason}${problem}`).then(
       () => this.end(ending),
       (error: unknown) => this.end(endingFor(error)),
     );
@@ -287,7 +278,7 @@ export class NodeProcess {
       electionTimeoutMs: config.timing.electionTimeoutMs,
       bufferedBytesMax: config.limits.peerBufferedBytesMax,
     };
-    const { logger, world } = this;
+    const { logger, world, state } = this;
     const { clock, random, transport } = world;
     return createPeerLinks(
       options,
@@ -297,23 +288,22 @@ export class NodeProcess {
         logger,
         transport,
         drawName: () => world.drawName(),
-        clusterVersion: () => this.host?.clusterVersion ?? firstVersion,
+        clusterVersion: () => state.host?.clusterVersion ?? firstVersion,
       },
       {
-        onMessages: (from, messages) => this.host?.onMessages(from, messages),
-        onPeerGone: (peer) => this.host?.onPeerGone(peer),
-        onPeerReset: (peer) => this.host?.onPeerReset(peer),
+        onMessages: (from, messages) => state.host?.onMessages(from, messages),
+        onPeerGone: (peer) => state.host?.onPeerGone(peer),
+        onPeerReset: (peer) => state.host?.onPeerReset(peer),
         onRefused: (refusal, isPeerFormed) => this.refusals.onRefused(refusal, isPeerFormed),
         onReplaced: (other) => this.end(replacedInCluster(nodeId, instance, other)),
-        onMet: () => this.formation?.onMet(),
-        onFormed: (from, frame) => this.formation?.onFormed(from, frame),
+        onMet: () => state.formation?.onMet(),
+        onFormed: (from, frame) => state.formation?.onFormed(from, frame),
       },
     );
   }
 
   private createListener(own: ConfiguredNode): NodeListener {
     const { config } = this.options;
-    const { metrics } = this.world;
     const http: HttpOptions = {
       origins: config.origins,
       hosts: [parseAddress(own.client)?.host ?? "localhost"],
@@ -332,114 +322,9 @@ export class NodeProcess {
         helloMs: 5_000,
         pingMs: 5_000,
       },
-      {
-        health: () => this.health(),
-        status: () => this.host?.status() ?? null,
-        identity: () => this.identity(),
-        cluster: () => this.clusterFacts(),
-        clock: () => ({
-          boot: this.directory?.identity.boot ?? null,
-          monotonicMs: this.world.clock.monotonicMs(),
-        }),
-        checkup: () => this.checkup(),
-        metrics: () => metrics.render(),
-        backup: () => this.takeBackup(),
-        onRejected: (reason) => metrics.noteRejected(reason),
-      },
+      this.answers,
     );
   }
-
-  private identity(): NodeIdentity | null {
-    if (this.directory === null) return null;
-    const { id, peer, client } = nodeFor(this.options.config, this.options.nodeId);
-    const { instance, clusterId } = this.directory.identity;
-    return { id, instance, peer, client, clusterId: clusterId ?? this.options.joins ?? null };
-  }
-
-  private clusterFacts(): ClusterFacts | null {
-    const { host, clusterId } = this;
-    if (host === null || clusterId === null) return null;
-    return clusterFactsOf(this.options.config, clusterId, host.committedConfiguration);
-  }
-
-  private takeBackup(): Promise<BackupSource> {
-    if (this.host !== null) return this.host.takeBackup();
-    return Promise.reject(new BackupRefusedError("not_ready", "the node is not part of a cluster yet"));
-  }
-
-  private health(): Health {
-    if (this.isEnding) return { isLive: true, isReady: false, problem: "the node is stopping" };
-    if (this.host !== null) return this.host.health();
-    return {
-      isLive: true,
-      isReady: false,
-      problem: this.formation === null ? "the node is starting" : this.waitingProblem(),
-    };
-  }
-
-  private waitingProblem(): string {
-    const { config, nodeId, joins } = this.options;
-    if (joins === undefined) return "the cluster is not formed yet";
-    const { peer, client } = nodeFor(config, nodeId);
-    return waitsToBeAdded(nodeId, peer, client);
-  }
-
-  private checkup(): Checkup {
-    const { config, nodeId, version: release, dataDirectory } = this.options;
-    const identity = this.directory?.identity ?? null;
-    const nowMs = this.world.clock.monotonicMs();
-    return checkupFrom({
-      config,
-      nodeId,
-      release,
-      dataDirectory,
-      instance: identity?.instance ?? null,
-      boot: identity?.boot ?? null,
-      uptimeMs: nowMs - this.startedAtMs,
-      health: this.health(),
-      status: this.host?.status() ?? null,
-      host: this.host?.report.checkup(nowMs) ?? null,
-      linked: new Set(this.links?.met().keys()),
-      connections: this.listener?.figures().connections ?? 0,
-    });
-  }
-
-  private transportFigures(): ReturnType<TransportSource["figures"]> {
-    const peer = this.links?.figures() ?? { links: 0, bufferedBytes: 0 };
-    return {
-      client: this.listener?.figures() ?? { connections: 0, bufferedBytes: 0 },
-      peer: { connections: peer.links, bufferedBytes: peer.bufferedBytes },
-    };
-  }
-
-  private warnOf(own: ConfiguredNode): void {
-    for (const address of [own.listen.peer, own.listen.client]) {
-      if (isLoopback(address.host)) continue;
-      const where = formatAddress(address);
-      this.logger.warn(
-        { address: where },
-        `${where} can be reached from other machines, without encryption or passwords: let a firewall guard it`,
-      );
-    }
-    const hasNames = this.options.config.nodes.some(({ peer }) => isHostName(parseAddress(peer)?.host ?? ""));
-    // Name look-ups and disk syncs share libuv's pool: four look-ups that hang would stop the disk.
-    if (hasNames && this.world.threadPoolSize < 16) {
-      this.logger.warn(
-        {},
-        "peers have host names: set UV_THREADPOOL_SIZE=16, so that a slow name server can't delay the disk",
-      );
-    }
-  }
-}
-
-function isHostName(host: string): boolean {
-  return isIP(host) === 0 && host !== "localhost";
-}
-
-function nodeFor(config: Config, id: NodeId): ConfiguredNode {
-  const node = config.nodes.find((each) => each.id === id);
-  if (node === undefined) throw new Error(`the configuration has no node ${id}`);
-  return node;
 }
 
 function assertNever(value: never): never {
