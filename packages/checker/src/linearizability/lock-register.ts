@@ -8,7 +8,7 @@
  */
 import { assertNever } from "../assert.js";
 import type { Mode } from "../log-words.js";
-import type { Interval, Moment, Specification } from "./search.js";
+import type { Interval, Moment, Specification, Turn } from "./search.js";
 
 export type LockOperation = Interval & { readonly call: number } & LockAct;
 
@@ -24,14 +24,19 @@ type LockAct =
       /** True time; a hold can't end by itself before. */
       readonly expiresFrom: number;
     }
-  /** It stood in the queue until then, and was never granted: only refusals have to do with it, and it has no place in the order. */
-  | { readonly kind: "wait"; readonly untilPosition: number }
-  /** It was there, and is gone. */
-  | { readonly kind: "release"; readonly hold: string }
+  /** It was there, and is gone. Token and slot are those that its acquire got. */
+  | { readonly kind: "release"; readonly hold: string; readonly token: number; readonly slot: number | null }
   /** tryAcquire's "not free". */
-  | { readonly kind: "refused"; readonly mode: Mode; readonly code: "lock_held" | "lock_delayed" }
+  | {
+      readonly kind: "refused";
+      readonly mode: Mode;
+      readonly code: "lock_held" | "lock_delayed";
+      /** From this position on it may have met somebody in the queue who was never granted. Infinity: it can't. */
+      readonly queueFrom: number;
+    }
   | { readonly kind: "inspect"; readonly holders: readonly { readonly token: number; readonly slot: number | null }[] }
-  | { readonly kind: "force"; readonly token: number; readonly ended: number };
+  /** `hasPlaces`: of a semaphore, where it isn't known at which place the token was borne. */
+  | { readonly kind: "force"; readonly token: number; readonly ended: number; readonly hasPlaces: boolean };
 
 type ActOf<Kind extends LockAct["kind"]> = Extract<LockAct, { readonly kind: Kind }>;
 
@@ -58,8 +63,6 @@ export const lockRegister: Specification<LockOperation, LockState> = {
     switch (operation.kind) {
       case "acquire":
         return acquire(state, operation, moment);
-      case "wait":
-        return null;
       case "release":
         return state.holders.some(({ hold }) => hold === operation.hold)
           ? without(state, ({ hold }) => hold === operation.hold)
@@ -75,19 +78,37 @@ export const lockRegister: Specification<LockOperation, LockState> = {
     }
   },
 
-  hasPlace: ({ kind }) => kind !== "wait",
+  mayChangeNothing: ({ kind }) => kind !== "acquire" && kind !== "release",
 
   keyOf({ holders, newest }) {
     const held = holders.map(({ hold, token, joined, slot }) => `${hold}@${token}/${joined}#${slot}`).sort();
     return `${held.join(" ")};${[...newest].sort(([a], [b]) => a - b).join(" ")}`;
   },
 
-  /** Of one place tokens only rise: after a greater one no smaller one can be granted any more. */
-  turnOf(operation) {
-    if (operation.kind !== "acquire" || operation.token === null) return null;
-    return { kind: operation.slot ?? -1, number: operation.token };
+  /** Of one place tokens only rise: after a greater one no smaller one can be granted any more, nor seen, nor ended. */
+  turnsOf(operation) {
+    switch (operation.kind) {
+      case "acquire":
+        return operation.token === null ? [] : [turnOf(operation.token, operation.slot)];
+      case "release":
+        return [turnOf(operation.token, operation.slot)];
+      case "inspect": {
+        const numbers = new Map(operation.holders.map(({ token, slot }) => [slot ?? -1, token]));
+        return [...numbers].map(([kind, number]) => ({ kind, number }));
+      }
+      case "force":
+        return operation.ended === 0 || operation.hasPlaces ? [] : [turnOf(operation.token, null)];
+      case "refused":
+        return [];
+      default:
+        return assertNever(operation);
+    }
   },
 };
+
+function turnOf(token: number, slot: number | null): Turn {
+  return { kind: slot ?? -1, number: token };
+}
 
 function acquire(
   state: LockState,
@@ -139,10 +160,8 @@ function refuse(
     return without(state, (holder) => inTheWay.includes(holder));
   }
   if (inTheWay.length > 0) return state;
-  for (const other of moment.pending()) {
-    if (other.kind === "acquire" || (other.kind === "wait" && other.untilPosition > operation.callPosition))
-      return state;
-  }
+  if (operation.queueFrom < moment.latestPosition) return state;
+  for (const other of moment.pending()) if (other.kind === "acquire") return state;
   return null;
 }
 
@@ -161,10 +180,12 @@ function inspect(
     const at = known >= 0 ? known : left.findIndex((each) => each.token === null && mayBear(state, each, seenAs));
     const [holder] = at < 0 ? [] : left.splice(at, 1);
     if (holder === undefined) return null;
-    matched.push({ ...holder, token, slot });
+    matched.push(holder.token === token ? holder : { ...holder, token, slot });
     newest = raised(newest, slot ?? -1, token);
   }
-  return left.every((holder) => mayEnd(holder, moment)) ? { holders: matched, newest } : null;
+  if (!left.every((holder) => mayEnd(holder, moment))) return null;
+  const isNews = left.length > 0 || matched.some((holder) => !state.holders.includes(holder));
+  return isNews ? { holders: matched, newest } : state;
 }
 
 function force(state: LockState, { token, ended }: ActOf<"force">, moment: Moment<LockOperation>): LockState | null {
@@ -187,7 +208,7 @@ function mayEnd({ expiresFrom }: Holder, moment: Moment<LockOperation>): boolean
 }
 
 function without(state: LockState, isGone: (holder: Holder) => boolean): LockState {
-  return { ...state, holders: state.holders.filter((holder) => !isGone(holder)) };
+  return state.holders.some(isGone) ? { ...state, holders: state.holders.filter((each) => !isGone(each)) } : state;
 }
 
 function raised(newest: ReadonlyMap<number, number>, place: number, token: number | null): ReadonlyMap<number, number> {

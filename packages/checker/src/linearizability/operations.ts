@@ -12,23 +12,39 @@ import type { Interval } from "./search.js";
 /** By lock name. */
 export function operationsByLock(run: Run): Map<string, LockOperation[]> {
   const byLock = new Map<string, LockOperation[]>();
-  const add = (name: string, operation: LockOperation): void => {
-    const others = byLock.get(name);
-    if (others === undefined) byLock.set(name, [operation]);
-    else others.push(operation);
-  };
-  const parts: Parts = { earliest: new EarliestEnds(run), lost: new LostGrants(run) };
+  const add: Add = (name, operation) => append(byLock, name, operation);
+  const parts = partsOf(run);
   for (const call of run.calls.calls.values()) {
     if (call.op.kind === "acquire") addAcquire(run, call, call.op, parts, add);
-    else addOther(run, call, add);
+    else addOther(run, call, parts, add);
   }
-  for (const [name, operations] of byLock) byLock.set(name, operations.filter(isTelling(operations)));
+  for (const [name, operations] of byLock) byLock.set(name, endedByRelease(operations.filter(isTelling(operations))));
   return byLock;
 }
 
 interface Parts {
   readonly earliest: EarliestEnds;
   readonly lost: LostGrants;
+  readonly waits: ReadonlyMap<string, readonly Wait[]>;
+  /** Names. */
+  readonly semaphores: ReadonlySet<string>;
+}
+
+function partsOf(run: Run): Parts {
+  const calls = [...run.calls.calls.values()];
+  const semaphores = calls.flatMap(({ op }) => (op.kind === "acquire" && op.mode === "slot" ? op.names : []));
+  return {
+    earliest: new EarliestEnds(run),
+    lost: new LostGrants(run),
+    waits: waitsByLock(run),
+    semaphores: new Set(semaphores),
+  };
+}
+
+/** Positions between which a request that was never granted may have stood in a queue. */
+interface Wait {
+  readonly from: number;
+  readonly until: number;
 }
 
 type Add = (name: string, operation: LockOperation) => void;
@@ -45,8 +61,11 @@ function addAcquire(run: Run, call: Call, op: AcquireOperation, parts: Parts, ad
   const result = call.end?.result ?? null;
   const [name] = names;
   // Of several names nobody knows which was not free.
-  if (result?.kind === "refused" && names.length === 1 && name !== undefined)
-    add(name, { ...intervalOf(call), call: call.call, kind: "refused", mode, code: result.code });
+  if (result?.kind === "refused" && names.length === 1 && name !== undefined) {
+    const queueFrom =
+      parts.waits.get(name)?.find(({ until }) => until > call.position)?.from ?? Number.POSITIVE_INFINITY;
+    add(name, { ...intervalOf(call), call: call.call, kind: "refused", mode, code: result.code, queueFrom });
+  }
   // Granted, and its client was never told, or had given up: its library, or the end of its session, may take it back at any time. Whatever it
   // came to in the end, it may have been granted once before, in a session that was lost.
   const endless = Number.POSITIVE_INFINITY;
@@ -55,9 +74,6 @@ function addAcquire(run: Run, call: Call, op: AcquireOperation, parts: Parts, ad
     const hold = `${call.call} ${requestText(session, request)}`;
     for (const { name, token, slot } of grants)
       add(name, { ...untold, ...common, hold, isRequired: true, token, slot });
-  }
-  for (const untilPosition of endsOfWaits(run, call)) {
-    for (const each of names) add(each, { ...untold, call: call.call, kind: "wait", isRequired: false, untilPosition });
   }
   if (isKnown(run, call, parts.lost) || result?.kind === "failed") return;
   const hold = `${call.call} unknown`;
@@ -78,14 +94,21 @@ function untoldHolds(run: Run, call: Call): ReadonlySet<LedgerHold> {
   return new Set(holds);
 }
 
-/** By the log: requests that stood in the queues and were never granted, and until when. */
-function endsOfWaits(run: Run, { sent }: Call): number[] {
-  const requests = new Set(sent.map(({ session, request }) => run.ledger.requestFor(session, request)));
-  return [...requests].flatMap((request) => {
-    const last = request?.outcomes.at(-1);
-    if (request === null || request.hold !== null || request.outcomes[0]?.outcome.kind !== "waiting") return [];
-    return last === undefined || last.outcome.kind === "waiting" ? [Infinity] : [run.commitPosition(last.index)];
-  });
+/** By the log: requests that stood in the queues and were never granted. Of each lock in the order of their calls. */
+function waitsByLock(run: Run): Map<string, Wait[]> {
+  const byLock = new Map<string, Wait[]>();
+  for (const { op, position, sent } of run.calls.calls.values()) {
+    if (op.kind !== "acquire") continue;
+    const requests = new Set(sent.map(({ session, request }) => run.ledger.requestFor(session, request)));
+    for (const request of requests) {
+      const last = request?.outcomes.at(-1);
+      if (request === null || request.hold !== null || request.outcomes[0]?.outcome.kind !== "waiting") continue;
+      const isOpen = last === undefined || last.outcome.kind === "waiting";
+      const wait = { from: position, until: isOpen ? Number.POSITIVE_INFINITY : run.commitPosition(last.index) };
+      for (const name of op.names) append(byLock, name, wait);
+    }
+  }
+  return byLock;
 }
 
 /** Whether all that became of an acquire is known: from the log, or because nothing can have become of it but what its client was told. */
@@ -105,11 +128,7 @@ class LostGrants {
   constructor({ calls }: Run) {
     this.isForced = [...calls.calls.values()].some(({ op }) => op.kind === "forceRelease");
     this.opened = new Set(calls.opened.map(({ event }) => event.client));
-    for (const { event, position } of calls.ended) {
-      const positions = this.ended.get(event.client);
-      if (positions === undefined) this.ended.set(event.client, [position]);
-      else positions.push(position);
-    }
+    for (const { event, position } of calls.ended) append(this.ended, event.client, position);
   }
 
   maybe({ client, op, position, end }: Call): boolean {
@@ -119,19 +138,28 @@ class LostGrants {
   }
 }
 
-function addOther(run: Run, call: Call, add: Add): void {
+function addOther(run: Run, call: Call, { semaphores }: Parts, add: Add): void {
   const { op, end } = call;
   const result = end?.result;
   const common = { ...intervalOf(call), call: call.call };
   if (op.kind === "release" && result?.kind === "released" && result.how === "released") {
     const acquire = run.calls.calls.get(op.of);
     const grants = acquire === undefined ? [] : (acquiredBy(acquire)?.grants ?? []);
-    for (const { name } of grants) add(name, { ...common, kind: "release", hold: holdOf(op.of) });
+    for (const { name, token, slot } of grants)
+      add(name, { ...common, kind: "release", hold: holdOf(op.of), token, slot });
   }
   if (op.kind === "inspect" && result?.kind === "inspected")
     add(op.name, { ...common, kind: "inspect", holders: result.holders });
-  if (op.kind === "forceRelease" && result?.kind === "forced")
-    add(op.name, { ...common, kind: "force", token: op.token, ended: result.ended });
+  if (op.kind === "forceRelease" && result?.kind === "forced") {
+    const hasPlaces = semaphores.has(op.name);
+    add(op.name, { ...common, kind: "force", token: op.token, ended: result.ended, hasPlaces });
+  }
+}
+
+function append<Item>(lists: Map<string, Item[]>, name: string, item: Item): void {
+  const list = lists.get(name);
+  if (list === undefined) lists.set(name, [item]);
+  else list.push(item);
 }
 
 function intervalOf({ position, end }: Call): Interval {
@@ -152,4 +180,13 @@ function isTelling(operations: readonly LockOperation[]): (operation: LockOperat
   const isSeen = operations.some(({ kind }) => kind === "refused" || kind === "inspect");
   const isShared = operations.some((each) => each.kind === "acquire" && each.mode === "shared");
   return ({ isRequired }) => isRequired || isSeen || isShared;
+}
+
+/** What was given back was held until then: no order in which it ends before gets past its release, and none of them need be tried. */
+export function endedByRelease(operations: readonly LockOperation[]): LockOperation[] {
+  const released = new Set(operations.flatMap((each) => (each.kind === "release" ? each.hold : [])));
+  return operations.map((each) => {
+    const isReleased = each.kind === "acquire" && released.has(each.hold);
+    return isReleased ? { ...each, expiresFrom: Number.POSITIVE_INFINITY } : each;
+  });
 }

@@ -1,7 +1,11 @@
 /**
  * The search of Wing and Gong with Lowe's memory: is there an order of the operations, each at one moment between its call and its return,
- * that the sequential specification allows? It walks the calls and returns in their order, takes any operation whose call comes before the
- * first return that is left, and goes back where it can't go on. What was tried (set of operations taken, state) is not tried again.
+ * that the sequential specification allows? It takes any operation whose call comes before the first return that is left, and goes back where
+ * it can't go on. What was tried (set of operations taken, state) is not tried again.
+ *
+ * Three things make it short, none of which changes the answer. What changes nothing is taken as soon as it fits, and nothing else is tried
+ * in its place: else n observations under way at once are 2^n sets. What has to come before another, by numbers of its own, is not tried after
+ * it. And whatever returns first is tried first.
  */
 import { Chain } from "./chain.js";
 
@@ -16,25 +20,30 @@ export interface Interval {
 }
 
 export interface Moment<Operation> {
-  /** Whatever is placed now comes before this: the first return of an operation that isn't placed yet. */
+  /** Whatever is placed now comes before this (true time, position): the first return of an operation that isn't placed yet, or Infinity. */
   readonly latestAt: number;
+  readonly latestPosition: number;
   /** Operations that may be under way now, in the order of their calls. */
   pending(): Iterable<Operation>;
 }
 
 export interface Specification<Operation, State> {
   readonly initial: State;
-  /** Null: not allowed in this state. */
+  /**
+   * Null: not allowed in this state. The state itself, not a copy, if the operation changes nothing: then it is placed at once, for in any
+   * order that goes on from there it can be moved to the front. For that, what is allowed must be so at a later moment as well, and without
+   * those under way that may change nothing.
+   */
   apply(state: State, operation: Operation, moment: Moment<Operation>): State | null;
-  /** False: it only stands in the way of others, and has no place in the order. */
-  hasPlace(operation: Operation): boolean;
+  /** False: it changes each state that it is allowed in. */
+  mayChangeNothing(operation: Operation): boolean;
   /** Equal exactly for equal states. */
   keyOf(state: State): string;
   /**
-   * Required operations that can only be placed in the order of a number of their own, equal ones in any order: whatever else is tried first
-   * leads nowhere. Null: it has no such number. This makes searches with many waiters short.
+   * Of a required operation: numbers of its own, in the order of which alone it can be placed, equal ones in any order. Whatever else is
+   * tried first leads nowhere. None: it can be placed whenever it fits.
    */
-  turnOf(operation: Operation): Turn | null;
+  turnsOf(operation: Operation): readonly Turn[];
 }
 
 export interface Turn {
@@ -58,9 +67,13 @@ export function searchOrder<Operation extends Interval, State>(
   return new Search(operations, specification, stepsMax).run();
 }
 
+/** What is placed, and what may be placed next. */
 interface Frame<State> {
-  readonly operation: number;
-  readonly before: State;
+  /** Those that led here from the frame before, in order: one that was chosen, and what fitted at once. */
+  readonly placed: readonly number[];
+  readonly state: State;
+  /** Not tried yet; the last one is the next to try. */
+  readonly candidates: number[];
 }
 
 class Search<Operation extends Interval, State> implements Moment<Operation> {
@@ -78,6 +91,7 @@ class Search<Operation extends Interval, State> implements Moment<Operation> {
   private readonly stack: Frame<State>[] = [];
   private requiredLeft: number;
   private steps = 0;
+  private placedCount = 0;
   private longest = -1;
   private stuck = 0;
 
@@ -91,93 +105,132 @@ class Search<Operation extends Interval, State> implements Moment<Operation> {
       (isCall ? this.callNode : this.returnNode)[operation] = node;
     }
     this.placed = new Placed(this.operations.map(({ isRequired }) => isRequired));
-    this.turns = new Turns(this.operations.map((each) => (each.isRequired ? specification.turnOf(each) : null)));
+    this.turns = new Turns(this.operations.map((each) => (each.isRequired ? specification.turnsOf(each) : [])));
     this.requiredLeft = this.operations.filter(({ isRequired }) => isRequired).length;
   }
 
   get latestAt(): number {
-    for (let node = this.chain.first; node !== -1; node = this.chain.after(node)) {
-      const { operation, isCall } = this.nodeAt(node);
-      if (!isCall) return this.operationAt(operation).returnAt;
-    }
-    return Number.POSITIVE_INFINITY;
+    return this.firstToReturn()?.returnAt ?? Number.POSITIVE_INFINITY;
+  }
+
+  get latestPosition(): number {
+    return this.firstToReturn()?.returnPosition ?? Number.POSITIVE_INFINITY;
   }
 
   *pending(): Iterable<Operation> {
-    for (let node = this.chain.first; node !== -1; node = this.chain.after(node)) {
-      const { operation, isCall } = this.nodeAt(node);
-      if (!isCall) return;
-      yield this.operationAt(operation);
-    }
+    for (const index of this.pendingIndexes()) yield this.operationAt(index);
   }
 
   run(): SearchResult<Operation> {
-    let state = this.specification.initial;
-    let node = this.chain.first;
-    while (this.requiredLeft > 0) {
-      const current = node === -1 ? null : this.nodeAt(node);
-      if (current !== null && current.isCall && !this.mayPlace(current.operation)) {
-        node = this.chain.after(node);
+    this.enter(this.specification.initial, []);
+    for (;;) {
+      if (this.steps > this.stepsMax) return { kind: "unknown", steps: this.steps };
+      if (this.requiredLeft === 0) return { kind: "linearizable", steps: this.steps };
+      const frame = this.stack.at(-1);
+      if (frame === undefined) return { kind: "impossible", steps: this.steps, stuck: this.operationAt(this.stuck) };
+      const index = frame.candidates.pop();
+      if (index === undefined) {
+        this.stack.pop();
+        this.takeBack(frame.placed);
         continue;
       }
-      if (current !== null && current.isCall) {
-        this.steps += 1;
-        if (this.steps > this.stepsMax) return { kind: "unknown", steps: this.steps };
-        const next = this.tryToPlace(current.operation, state);
-        if (next === null) {
-          node = this.chain.after(node);
-        } else {
-          this.stack.push({ operation: current.operation, before: state });
-          state = next;
-          node = this.chain.first;
-        }
-        continue;
-      }
-      if (current !== null && this.stack.length > this.longest) {
-        this.longest = this.stack.length;
-        this.stuck = current.operation;
-      }
-      const frame = this.stack.pop();
-      if (frame === undefined) {
-        return { kind: "impossible", steps: this.steps, stuck: this.operationAt(this.stuck) };
-      }
-      this.takeBack(frame.operation);
-      state = frame.before;
-      node = this.chain.after(this.callNode[frame.operation] ?? -1);
+      const next = this.apply(index, frame.state);
+      if (next === null) continue;
+      this.place(index);
+      this.enter(next, [index]);
     }
-    return { kind: "linearizable", steps: this.steps };
   }
 
-  private mayPlace(index: number): boolean {
-    return this.turns.isNext(index) && this.specification.hasPlace(this.operationAt(index));
-  }
-
-  private tryToPlace(index: number, state: State): State | null {
-    const operation = this.operationAt(index);
-    const next = this.specification.apply(state, operation, this);
-    if (next === null) return null;
-    this.placed.add(index);
-    const key = `${this.placed.key()}|${this.specification.keyOf(next)}`;
+  /** Goes on from a state to which `placed` has led, or takes that back if it has been there before. */
+  private enter(state: State, placed: number[]): void {
+    placed.push(...this.placeWhatFits(state));
+    if (this.placedCount > this.longest) {
+      this.longest = this.placedCount;
+      this.stuck = this.firstIndexToReturn();
+    }
+    const key = `${this.placed.key()}|${this.specification.keyOf(state)}`;
     if (this.tried.has(key)) {
-      this.placed.delete(index);
-      return null;
+      this.takeBack(placed);
+      return;
     }
     this.tried.add(key);
-    this.turns.take(index);
-    this.chain.takeOut(this.callNode[index] ?? -1);
-    const returnNode = this.returnNode[index];
-    if (returnNode !== undefined) this.chain.takeOut(returnNode);
-    if (operation.isRequired) this.requiredLeft -= 1;
-    return next;
+    this.stack.push({ placed, state, candidates: this.candidates() });
   }
 
-  private takeBack(index: number): void {
-    this.placed.delete(index);
-    this.turns.giveBack(index);
+  /** What changes nothing: see {@link Specification.apply}. Each one placed may let others fit. */
+  private placeWhatFits(state: State): number[] {
+    const fitting: number[] = [];
+    let before = -1;
+    while (before < fitting.length) {
+      before = fitting.length;
+      for (const index of this.pendingIndexes()) {
+        if (!this.specification.mayChangeNothing(this.operationAt(index)) || !this.turns.isNext(index)) continue;
+        if (this.apply(index, state) !== state) continue;
+        this.place(index);
+        fitting.push(index);
+      }
+    }
+    return fitting;
+  }
+
+  /** Whatever returns first has to be placed first, or is waiting for one of the others (Lowe: just in time). */
+  private candidates(): number[] {
+    const candidates = [...this.pendingIndexes()].filter((index) => this.turns.isNext(index));
+    return candidates.sort((a, b) => this.returnOf(b) - this.returnOf(a));
+  }
+
+  private returnOf(index: number): number {
+    return this.returnNode[index] ?? this.nodes.length + index;
+  }
+
+  private apply(index: number, state: State): State | null {
+    this.steps += 1;
+    return this.specification.apply(state, this.operationAt(index), this);
+  }
+
+  private place(index: number): void {
+    this.placed.add(index);
+    this.turns.take(index);
+    // The return first: who walks on from the call must come to what lies behind both.
     const returnNode = this.returnNode[index];
-    if (returnNode !== undefined) this.chain.putBack(returnNode);
-    this.chain.putBack(this.callNode[index] ?? -1);
-    if (this.operationAt(index).isRequired) this.requiredLeft += 1;
+    if (returnNode !== undefined) this.chain.takeOut(returnNode);
+    this.chain.takeOut(this.callNode[index] ?? -1);
+    if (this.operationAt(index).isRequired) this.requiredLeft -= 1;
+    this.placedCount += 1;
+  }
+
+  private takeBack(placed: readonly number[]): void {
+    for (const index of placed.toReversed()) {
+      this.placed.delete(index);
+      this.turns.giveBack(index);
+      this.chain.putBack(this.callNode[index] ?? -1);
+      const returnNode = this.returnNode[index];
+      if (returnNode !== undefined) this.chain.putBack(returnNode);
+      if (this.operationAt(index).isRequired) this.requiredLeft += 1;
+      this.placedCount -= 1;
+    }
+  }
+
+  /** Those called before the first return that is left. While it goes on, one that it has told may be placed. */
+  private *pendingIndexes(): Iterable<number> {
+    for (let node = this.chain.first; node !== -1; node = this.chain.after(node)) {
+      const { operation, isCall } = this.nodeAt(node);
+      if (!isCall) return;
+      yield operation;
+    }
+  }
+
+  private firstToReturn(): Operation | null {
+    const index = this.firstIndexToReturn();
+    return index === -1 ? null : this.operationAt(index);
+  }
+
+  private firstIndexToReturn(): number {
+    for (let node = this.chain.first; node !== -1; node = this.chain.after(node)) {
+      const { operation, isCall } = this.nodeAt(node);
+      if (!isCall) return operation;
+    }
+    return -1;
   }
 
   private operationAt(index: number): Operation {
@@ -239,34 +292,37 @@ class Placed {
 
 /** Whose turn it is: of each kind, the lowest number that isn't placed. */
 class Turns {
-  private readonly turns: readonly (Turn | null)[];
+  private readonly turns: readonly (readonly Turn[])[];
   private readonly numbers: Map<number, number[]> = new Map();
   private readonly taken: Map<number, number> = new Map();
 
-  constructor(turns: readonly (Turn | null)[]) {
+  constructor(turns: readonly (readonly Turn[])[]) {
     this.turns = turns;
-    for (const turn of turns) {
-      if (turn === null) continue;
-      const numbers = this.numbers.get(turn.kind);
-      if (numbers === undefined) this.numbers.set(turn.kind, [turn.number]);
-      else numbers.push(turn.number);
+    for (const { kind, number } of turns.flat()) {
+      const numbers = this.numbers.get(kind);
+      if (numbers === undefined) this.numbers.set(kind, [number]);
+      else numbers.push(number);
     }
     for (const numbers of this.numbers.values()) numbers.sort((a, b) => a - b);
   }
 
   isNext(index: number): boolean {
-    const turn = this.turns[index] ?? null;
-    return turn === null || this.numbers.get(turn.kind)?.[this.taken.get(turn.kind) ?? 0] === turn.number;
+    for (const { kind, number } of this.turnsOf(index)) {
+      if (this.numbers.get(kind)?.[this.taken.get(kind) ?? 0] !== number) return false;
+    }
+    return true;
   }
 
   take(index: number): void {
-    const turn = this.turns[index] ?? null;
-    if (turn !== null) this.taken.set(turn.kind, (this.taken.get(turn.kind) ?? 0) + 1);
+    for (const { kind } of this.turnsOf(index)) this.taken.set(kind, (this.taken.get(kind) ?? 0) + 1);
   }
 
   giveBack(index: number): void {
-    const turn = this.turns[index] ?? null;
-    if (turn !== null) this.taken.set(turn.kind, (this.taken.get(turn.kind) ?? 0) - 1);
+    for (const { kind } of this.turnsOf(index)) this.taken.set(kind, (this.taken.get(kind) ?? 0) - 1);
+  }
+
+  private turnsOf(index: number): readonly Turn[] {
+    return this.turns[index] ?? [];
   }
 }
 
