@@ -10,16 +10,16 @@ import type { PeerHello } from "@holdfast/wire";
 import type { Address } from "./address.js";
 import { IncomingLink } from "./incoming-link.js";
 import type { FormedFrame, IncomingEvents } from "./incoming-link.js";
+import { LinkedPeers } from "./linked-peers.js";
 import { instancesOf, judgeHello } from "./peer-hello.js";
 import type { FormedFacts, HelloRefusal } from "./peer-hello.js";
 import type { Lane } from "./peer-lanes.js";
 import { PeerMemory } from "./peer-memory.js";
 import type { PeerPromise } from "./peer-memory.js";
-import { Peer } from "./peer.js";
 import { PeerRoster } from "./peer-roster.js";
-import type { PeerOwner } from "./peer.js";
+import type { Peer, PeerOwner } from "./peer.js";
 import { Sweeper } from "./sweeper.js";
-import type { Clock, Logger, PeerEvents, PeerLinks, PeerRefusal, Timer } from "./ports.js";
+import type { Clock, Logger, PeerEvents, PeerLinks, PeerRefusal } from "./ports.js";
 import type { Acceptor, PeerTransport } from "./transport.js";
 
 export interface PeerLinksOptions {
@@ -102,8 +102,6 @@ export function createPeerLinks(
   return new DirectedPeerLinks(options, parts, events);
 }
 
-/** Silence of so many periods ends a link. Raft's timeouts don't rest on it: it only clears away what is half-open. */
-const quietPeriodsMax = 2;
 /** A link with a node that is no member any more stays for so many election timeouts: the leader tells it so. See raft's peers.ts. */
 const leavingTimeouts = 8;
 /** Each peer dials two links, and may make them anew before the old ones are found dead. Who the peers are changes, their number is bounded. */
@@ -114,34 +112,28 @@ class DirectedPeerLinks implements ServerPeerLinks, PeerOwner {
   private readonly parts: PeerLinksParts;
   private readonly events: PeerLinksEvents;
   private readonly memory = new PeerMemory();
-  private readonly peers = new Map<NodeId, Peer>();
+  private readonly peers: LinkedPeers;
   private readonly callers = new Set<IncomingLink>();
   private readonly acceptor: Acceptor;
   private readonly roster: PeerRoster;
-  private readonly process: string;
-  /** No members any more: each with the time that its links still have. */
-  private readonly leaving = new Map<NodeId, Timer>();
   private readonly told = new Map<NodeId, string>();
   private durable: DurableFacts | null = null;
   private readonly sweeper: Sweeper;
-  private isStarted = false;
-  private isStopped = false;
 
   constructor(options: PeerLinksOptions, parts: PeerLinksParts, events: PeerLinksEvents) {
     this.options = options;
     this.parts = parts;
     this.events = events;
     this.roster = new PeerRoster(options.self.id, options.peers);
-    this.process = parts.drawName();
-    const { process } = this;
-    const { secret } = options;
-    this.matchPeers();
-    const periodMs = Math.min(Math.max(4 * options.electionTimeoutMs, 250), 2_000);
-    this.sweeper = new Sweeper(parts.clock, periodMs, () => {
-      for (const peer of this.peers.values()) peer.sweep(quietPeriodsMax);
-      this.roster.forgetGuests((id) => this.peers.get(id)?.linkCount === 0);
-      this.matchPeers();
-    });
+    const process = parts.drawName();
+    const { secret, bufferedBytesMax, electionTimeoutMs } = options;
+    const handshakeMs = Math.min(Math.max(2 * electionTimeoutMs, 500), 3_000);
+    const leavingMs = leavingTimeouts * electionTimeoutMs;
+    const peerOptions = { process, secret, handshakeMs, bufferedBytesMax, leavingMs };
+    this.peers = new LinkedPeers(peerOptions, parts, this.roster, this, (id) => this.told.delete(id));
+    this.peers.match();
+    const periodMs = Math.min(Math.max(4 * electionTimeoutMs, 250), 2_000);
+    this.sweeper = new Sweeper(parts.clock, periodMs, () => this.peers.sweep());
     this.acceptor = parts.transport.createAcceptor({ process, secret, socketsMax: callersMax }, (call, attach) => {
       this.callers.add(new IncomingLink({ ...call, helloMs: 5_000 }, attach, parts.clock, this.incomingEvents));
     });
@@ -149,8 +141,7 @@ class DirectedPeerLinks implements ServerPeerLinks, PeerOwner {
 
   async start(): Promise<number> {
     const port = await this.acceptor.listen(this.options.self.listen);
-    this.isStarted = true;
-    for (const peer of this.peers.values()) peer.dialAll();
+    this.peers.start();
     this.sweeper.start();
     return port;
   }
@@ -163,7 +154,7 @@ class DirectedPeerLinks implements ServerPeerLinks, PeerOwner {
 
   met(): ReadonlyMap<NodeId, MetPeer> {
     const met = new Map<NodeId, MetPeer>();
-    for (const peer of this.peers.values()) {
+    for (const peer of this.peers) {
       const { dialledHello: dialled, callerHello: caller } = peer;
       if (dialled === null || caller === null) continue;
       // A restart in between: wait until both links speak of the same process.
@@ -178,8 +169,8 @@ class DirectedPeerLinks implements ServerPeerLinks, PeerOwner {
     this.roster.formed = facts;
     this.roster.committed = facts.configuration;
     this.durable = durable;
-    if (this.isStarted) for (const peer of this.peers.values()) peer.renew();
-    this.matchPeers();
+    this.peers.renew();
+    this.peers.match();
   }
 
   noteConfiguration(inForce: Configuration, committed: Configuration): void {
@@ -189,8 +180,8 @@ class DirectedPeerLinks implements ServerPeerLinks, PeerOwner {
     const isSettled = this.roster.committed !== committed;
     this.roster.committed = committed;
     if (isSettled) this.judgeOwn(committed);
-    this.matchPeers();
-    if (isSettled && this.isStarted) for (const peer of this.peers.values()) this.judgeAgain(peer, committed);
+    this.peers.match();
+    if (isSettled && this.peers.isStarted) for (const peer of this.peers) this.judgeAgain(peer, committed);
   }
 
   notePromise(peer: NodeId, promise: PeerPromise): void {
@@ -200,7 +191,7 @@ class DirectedPeerLinks implements ServerPeerLinks, PeerOwner {
   figures(): { readonly links: number; readonly bufferedBytes: number } {
     let links = 0;
     let bufferedBytes = 0;
-    for (const peer of this.peers.values()) {
+    for (const peer of this.peers) {
       links += peer.linkCount;
       bufferedBytes += peer.bufferedBytes;
     }
@@ -209,11 +200,11 @@ class DirectedPeerLinks implements ServerPeerLinks, PeerOwner {
 
   async close(): Promise<void> {
     this.stop();
-    for (const peer of this.peers.values()) peer.close();
+    for (const peer of this.peers) peer.close();
     for (const caller of this.callers) caller.close();
     // Goodbyes are flushed by then, or never.
     const deadlineMs = this.parts.clock.monotonicMs() + 500;
-    while ((this.callers.size > 0 || this.hasOpenLink()) && this.parts.clock.monotonicMs() < deadlineMs) {
+    while ((this.callers.size > 0 || this.peers.hasOpenLink) && this.parts.clock.monotonicMs() < deadlineMs) {
       await new Promise<void>((resolve) => this.parts.clock.setTimer(5, resolve));
     }
     await this.abandon();
@@ -222,60 +213,15 @@ class DirectedPeerLinks implements ServerPeerLinks, PeerOwner {
   async abandon(): Promise<void> {
     this.stop();
     const closed = this.acceptor.close();
-    for (const peer of this.peers.values()) peer.abandon();
+    for (const peer of this.peers) peer.abandon();
     for (const caller of this.callers) caller.abandon();
     await closed;
   }
 
   private stop(): void {
-    this.isStopped = true;
     this.sweeper.stop();
-    for (const timer of this.leaving.values()) timer.cancel();
-    this.leaving.clear();
+    this.peers.stop();
     this.acceptor.stopListening();
-  }
-
-  // Whom to link with.
-
-  private matchPeers(): void {
-    if (this.isStopped) return;
-    const wanted = this.roster.addresses();
-    for (const [id, address] of wanted) {
-      this.leaving.get(id)?.cancel();
-      this.leaving.delete(id);
-      // Called at another address by now, it is another link.
-      if (this.peers.get(id)?.address !== address) this.dropPeer(id);
-      if (!this.peers.has(id)) this.addPeer(id, address);
-    }
-    for (const id of this.peers.keys()) if (!wanted.has(id) && !this.leaving.has(id)) this.letGo(id);
-  }
-
-  private addPeer(id: NodeId, address: string): void {
-    const { secret, bufferedBytesMax, electionTimeoutMs } = this.options;
-    const { process } = this;
-    const handshakeMs = Math.min(Math.max(2 * electionTimeoutMs, 500), 3_000);
-    const peer = new Peer({ id, address, process, secret, handshakeMs, bufferedBytesMax }, this.parts, this);
-    this.peers.set(id, peer);
-    if (this.isStarted) peer.dialAll();
-  }
-
-  private letGo(id: NodeId): void {
-    if (!this.isStarted) {
-      this.peers.delete(id);
-      return;
-    }
-    const timer = this.parts.clock.setTimer(leavingTimeouts * this.options.electionTimeoutMs, () => {
-      this.leaving.delete(id);
-      this.parts.logger.info({ peer: id }, `${id} is no member any more: its links are closed`);
-      this.dropPeer(id);
-    });
-    this.leaving.set(id, timer);
-  }
-
-  private dropPeer(id: NodeId): void {
-    this.peers.get(id)?.close();
-    this.peers.delete(id);
-    this.told.delete(id);
   }
 
   // What the peers ask and tell.
@@ -394,17 +340,12 @@ class DirectedPeerLinks implements ServerPeerLinks, PeerOwner {
   private admit({ from, peer }: PeerHello): void {
     if (peer === undefined) return;
     this.roster.admit(from, peer);
-    this.matchPeers();
+    this.peers.match();
   }
 
   /** Raft's messages pass only between two nodes that are formed into one cluster. */
   private isMember(hello: PeerHello | null): boolean {
     return hello !== null && this.roster.formed !== null && hello.clusterId === this.roster.formed.clusterId;
-  }
-
-  private hasOpenLink(): boolean {
-    for (const peer of this.peers.values()) if (!peer.isDown) return true;
-    return false;
   }
 
   /** A refusal repeats with every dial; the log has it once. */
