@@ -75,10 +75,10 @@ describe("holdfast doctor", { timeout: 480_000 }, () => {
       "a look without an election in it",
       async () => {
         leader = await cluster.leader(90_000);
-        const looks = [
-          await doctor("--endpoints", leader.endpoint, "--seconds", "1"),
-          await doctor("--config", join(cluster.root, "cluster.json"), "--seconds", "1"),
-        ] as const;
+        const looks = await Promise.all([
+          doctor("--endpoints", leader.endpoint, "--seconds", "1"),
+          doctor("--config", join(cluster.root, "cluster.json"), "--seconds", "1"),
+        ]);
         return looks.every(({ faults }) => faults.length === 0) ? looks : null;
       },
       90_000,
@@ -219,17 +219,19 @@ describe("holdfast doctor", { timeout: 480_000 }, () => {
   });
 
   it("takes no options that don't belong together, and no other directory for one", async () => {
-    for (const [words, code] of [
+    const cases = [
       [["--data", cluster.root, "--seconds", "1"], 2],
       [["--endpoints", "here"], 2],
       [["--seconds", "0"], 2],
       [["--config", join(cluster.root, "none.json")], 2],
       [["--data", cluster.root], 74],
       [["--data", join(cluster.root, "none")], 74],
-    ] as const) {
-      const ended = await runCli(["doctor", ...words], {});
-      assert.equal(ended.code, code, `${words.join(" ")}: ${ended.err}`);
-      assert.equal(ended.out, "");
+    ] as const;
+    const ends = await Promise.all(cases.map(([words]) => runCli(["doctor", ...words], {})));
+    for (const [at, { code, out, err }] of ends.entries()) {
+      const [words, expected] = cases[at] as (typeof cases)[number];
+      assert.equal(code, expected, `${words.join(" ")}: ${err}`);
+      assert.equal(out, "");
     }
   });
 });
