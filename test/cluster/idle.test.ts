@@ -13,7 +13,8 @@ describe("an idle cluster", { timeout: 260_000, skip: process.platform !== "linu
 
   it("uses under 1 % of a core per node", async (t) => {
     await cluster.leader();
-    // What a start costs (compiling, collecting) is not idling, and the machine is shared: one quiet window of several counts.
+    // What a start costs (compiling, collecting) is not idling, and the machine is shared with other tests: one quiet window of several
+    // counts. CPU time is measured, not time: others make it a little dearer, by cold caches.
     const windowSeconds = 8;
     const windowsMax = 16;
     for (let window = 1; ; window += 1) {
