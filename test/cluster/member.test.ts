@@ -6,6 +6,7 @@ import assert from "node:assert/strict";
 import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Holdfast, Lock } from "@holdfast/client";
 import { CliProcess, runCli } from "../cli/cli-process.js";
 import type { CliResult } from "../cli/cli-process.js";
@@ -18,6 +19,8 @@ import { commandsOf } from "./member-commands.js";
 const timing = { heartbeatMs: 250, electionTimeoutMs: 3_000 };
 const ttlMs = 60_000;
 const limitMs = 120_000;
+/** Between two locks of a worker. Four of them take some forty a second: each change meets many, and nodes that start have the machine. */
+const workerPauseMs = 100;
 
 async function until(what: string, test: () => boolean | Promise<boolean>): Promise<void> {
   await untilWithin(what, test, limitMs);
@@ -60,7 +63,7 @@ class Worker {
       token = lock.token;
       await lock.release();
       this.rounds += 1;
-      await new Promise((resolve) => setTimeout(resolve, 5));
+      await sleep(workerPauseMs);
     }
   }
 }
