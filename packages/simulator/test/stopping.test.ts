@@ -14,7 +14,7 @@ test("a process that is stopped while it stops is not late: its disk has nothing
   const leader = world.leader();
   assert.ok(leader !== null);
   leader.stopInOrder();
-  world.pause(leader.id, 30_000);
+  world.processes.pause(leader.id, 30_000);
   await world.run(60_000, () => !leader.isRunning);
   assert.equal(leader.isRunning, false);
   assert.equal(world.counts.of("node ended: ok"), 1);

@@ -93,7 +93,7 @@ export class Faults {
     node.disarm();
     node.isKeptUp = true;
     node.process?.resume();
-    if (Math.abs(node.rate - 1) > world.plan.world.driftMax) world.setRate(node.id, 1);
+    if (Math.abs(node.rate - 1) > world.plan.world.driftMax) world.processes.setRate(node.id, 1);
     node.start();
   }
 
@@ -103,7 +103,7 @@ export class Faults {
     const evil = wasRunning ? random.integer(5) : 0;
     world.counts.add(`for ever: ${["dead", "paused", "deaf", "mute", "flapping"][evil] ?? ""}`);
     if (evil === 0) world.crash(node, "process");
-    else if (evil === 1) world.pause(node.id, 1e9);
+    else if (evil === 1) world.processes.pause(node.id, 1e9);
     else if (evil === 4) this.#flap(node, core);
     else for (const { id } of core) world.cut(evil === 2 ? id : node.id, evil === 2 ? node.id : id);
     if (evil === 0) node.refusedFor ??= "left dead";

@@ -30,15 +30,15 @@ export const clientFaults: Readonly<Record<ClientFaultKind, Action>> = {
     return null;
   }),
   pauseClient: forClient((client, { world, fault, random }) => {
-    world.pause(client, random.chance(0.5) ? fault.lastsMs : world.plan.ttlMs * (0.7 + random.fraction()));
+    world.processes.pause(client, random.chance(0.5) ? fault.lastsMs : world.plan.ttlMs * (0.7 + random.fraction()));
     return null;
   }),
   suspendClient: forClient((client, { world, random }) => {
-    world.suspend(client, world.plan.ttlMs * random.logUniform(0.1, 2));
+    world.processes.suspend(client, world.plan.ttlMs * random.logUniform(0.1, 2));
     return null;
   }),
   driftClient: forClient((client, { world, random }) => {
-    world.setRate(client, 1 + (2 * random.fraction() - 1) * world.plan.world.driftMax);
+    world.processes.setRate(client, 1 + (2 * random.fraction() - 1) * world.plan.world.driftMax);
     return null;
   }),
   /** From the leader alone, or from all nodes. */

@@ -316,15 +316,15 @@ const actions: Readonly<Record<FaultKind, Action>> = {
   crashPoint: crashAtPoint,
   crashLoop,
   pause: ({ world, node, fault }) => {
-    world.pause(node.id, fault.lastsMs);
+    world.processes.pause(node.id, fault.lastsMs);
     return null;
   },
   pauseAll: ({ world, fault, random }) => {
-    for (const node of world.cluster) world.pause(node.id, fault.lastsMs * (0.7 + 0.3 * random.fraction()));
+    for (const node of world.cluster) world.processes.pause(node.id, fault.lastsMs * (0.7 + 0.3 * random.fraction()));
     return null;
   },
   stall: ({ world, node, random }) => {
-    world.pause(node.id, random.logUniform(0.1, 4) * world.plan.timing.electionTimeoutMs);
+    world.processes.pause(node.id, random.logUniform(0.1, 4) * world.plan.timing.electionTimeoutMs);
     return null;
   },
   stopInOrder: ({ node }) => {
@@ -365,19 +365,20 @@ const actions: Readonly<Record<FaultKind, Action>> = {
   lyingDisk,
   oldCopy,
   drift: ({ world, node, random }) => {
-    world.setRate(node.id, 1 + (2 * random.fraction() - 1) * world.plan.world.driftMax);
+    world.processes.setRate(node.id, 1 + (2 * random.fraction() - 1) * world.plan.world.driftMax);
     return null;
   },
   runaway: ({ world, node, random }) => {
-    world.setRate(node.id, random.pick([0.9, 1.1]));
-    return () => world.setRate(node.id, 1);
+    world.processes.setRate(node.id, random.pick([0.9, 1.1]));
+    return () => world.processes.setRate(node.id, 1);
   },
   wallJump: ({ world, node, random }) => {
-    for (const each of [node.id, ...world.clientIds()]) world.jumpWall(each, (random.fraction() - 0.5) * 7_200_000);
+    for (const each of [node.id, ...world.clientIds()])
+      world.processes.jumpWall(each, (random.fraction() - 0.5) * 7_200_000);
     return null;
   },
   suspendNode: ({ world, node, fault }) => {
-    world.suspend(node.id, fault.lastsMs);
+    world.processes.suspend(node.id, fault.lastsMs);
     return null;
   },
   ...clientFaults,

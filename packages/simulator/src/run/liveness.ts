@@ -108,7 +108,7 @@ function stallLeader(world: World, core: Core): number {
   world.after(random.fraction() * world.plan.ttlMs, () => {
     const leader = servingLeader(world, core);
     // At rest nothing more may happen to it.
-    if (leader !== null && !isEmpty(world, core)) world.pause(leader.id, ms);
+    if (leader !== null && !isEmpty(world, core)) world.processes.pause(leader.id, ms);
   });
   return ms;
 }

@@ -20,6 +20,7 @@ import { configFor, firstIdsOf, spareIdsOf } from "./config.js";
 import { watchHost } from "./host-watch.js";
 import { Members } from "./members.js";
 import type { Plan } from "./plan.js";
+import { Processes } from "./processes.js";
 import { QuorumClock } from "./quorum-clock.js";
 import { StuckError } from "./stuck-error.js";
 import type { Undo } from "./faults.js";
@@ -45,13 +46,12 @@ export class World {
   readonly members: Members;
   readonly administrator: Administrator;
   readonly clients: Clients;
+  readonly processes: Processes;
   readonly watch: ClusterWatch;
   readonly counts: Counts = new Counts();
   areFaultsOver = false;
   readonly #quorum: QuorumClock;
   readonly #cuts: Cuts;
-  /** Clients' machines that have lost their power. */
-  readonly #dark = new Set<string>();
   /** Nodes that were started when their removal was committed already. */
   readonly #returned = new Set<string>();
   #impairments = 0;
@@ -94,6 +94,7 @@ export class World {
     this.members = new Members(this, firstIds);
     this.administrator = new Administrator(this);
     this.clients = new Clients(this);
+    this.processes = new Processes(this);
     this.#quorum = new QuorumClock(this);
   }
 
@@ -241,66 +242,6 @@ export class World {
     node.disk.readMs = () => random.fraction() * readMsMax;
   }
 
-  // Any process.
-
-  pause(id: string, ms: number): void {
-    const process = this.process(id);
-    if (process === null || process.isPaused) return;
-    this.recorder.emit({ kind: "paused", process: id });
-    process.pause(ms);
-    this.#tellWhenAwake(id, process, ms);
-  }
-
-  suspend(id: string, ms: number): void {
-    const process = this.process(id);
-    if (process === null || process.isPaused) return;
-    this.recorder.emit({ kind: "paused", process: id });
-    process.suspend(ms);
-    this.#tellWhenAwake(id, process, ms);
-    // Its machine is off, too: the others' frames wait.
-    const place = this.network.place(id);
-    const asleep = (): number => this.network.asleep((from, to) => from === id || to === id);
-    const before = asleep();
-    place.turnOff();
-    this.after(ms, () => {
-      if (asleep() > before) this.counts.add("frames waited for a suspended machine");
-      // A node that has died meanwhile turns its machine on by its next start.
-      const isDark = process.isKilled && (this.node(id) !== null || this.#dark.has(id));
-      if (!isDark) place.turnOn();
-    });
-  }
-
-  setRate(id: string, rate: number): void {
-    const node = this.node(id);
-    const process = this.process(id);
-    if (process?.isPaused === true) return;
-    if (node !== null) node.setRate(rate);
-    else process?.setRate(rate);
-    this.counts.add("clock rate changed");
-    this.recorder.emit({ kind: "clockRate", process: id, rate });
-  }
-
-  #tellWhenAwake(id: string, process: SimulatedProcess, ms: number): void {
-    let isTold = false;
-    const tell = (): void => {
-      if (!isTold) this.recorder.emit({ kind: "resumed", process: id });
-      isTold = true;
-    };
-    process.whenAwake(() => {
-      tell();
-      if (process.thawed > 0) this.counts.add("something came during a pause");
-    });
-    // The next process of that name may live already.
-    this.after(ms, () => {
-      if (process.isKilled) tell();
-    });
-  }
-
-  jumpWall(id: string, ms: number): void {
-    this.process(id)?.jumpWall(ms);
-    this.counts.add("wall clock jumped");
-  }
-
   // The network.
 
   /** All ways between two nodes. */
@@ -339,7 +280,7 @@ export class World {
   killClient(id: string, kind: "process" | "machine" = "process"): void {
     this.recorder.emit({ kind: "crashed", process: id });
     this.counts.add(kind === "process" ? "client killed" : "client lost power");
-    if (kind === "machine") this.#dark.add(id);
+    if (kind === "machine") this.processes.noteDark(id);
     this.clients.kill(id, kind);
   }
 
