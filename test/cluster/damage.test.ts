@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { exitCodes } from "@holdfast/server";
 import type { Holdfast } from "@holdfast/client";
-import { TestCluster } from "../harness/cluster.js";
+import { statusOf, TestCluster } from "../harness/cluster.js";
 import type { TestNode } from "../harness/cluster.js";
 import { until } from "../harness/until.js";
 
@@ -54,13 +54,17 @@ describe("one node's directory is damaged", { timeout: 240_000 }, () => {
     for (let at = 0; at < count; at += 1) await (await client.acquire(`work:${at % 7}`)).release();
   }
 
-  /** Stops the victim in mid-flight and keeps a copy of its directory. */
-  async function stopAndCopy(): Promise<void> {
-    // A follower applies what it hasn't persisted yet: that it has caught up doesn't say that it has finished a batch.
+  /** A follower applies what it hasn't persisted yet: that it has caught up doesn't say that it has finished a batch. */
+  async function aFinishedBatch(): Promise<void> {
     await until("a finished batch", () => {
       const [one, other] = markedBatches(victim.directory);
       return one !== other;
     });
+  }
+
+  /** Stops the victim in mid-flight and keeps a copy of its directory. */
+  async function stopAndCopy(): Promise<void> {
+    await aFinishedBatch();
     await victim.kill();
     rmSync(intact, { recursive: true, force: true });
     cpSync(victim.directory, intact, { recursive: true });
@@ -136,10 +140,12 @@ describe("one node's directory is damaged", { timeout: 240_000 }, () => {
 
   it("kill -9 in the middle of its writes, ten times: it starts each time", async () => {
     for (let round = 0; round < 10; round += 1) {
-      const working = work(5);
+      const working = work(10);
+      await aFinishedBatch();
       await victim.kill();
-      victim.start();
       await working;
+      victim.start();
+      await until("it listens", () => statusOf(victim));
     }
     await victim.kill();
     await startsAndCatchesUp();
