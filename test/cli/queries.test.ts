@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import type { Holdfast, LockView } from "@holdfast/client";
-import { TestCluster } from "../harness/cluster.js";
+import { statusOf, TestCluster } from "../harness/cluster.js";
 import { until } from "../harness/until.js";
 import { runCli } from "./cli-process.js";
 
@@ -52,6 +52,7 @@ test("status: the leader and every node's word; a node that is down is named", a
   assert.equal(without.code, 0);
   assert.match(without.out, new RegExp(`^${down.id} +unreachable `, "m"));
   down.start();
+  await until("it answers", () => statusOf(down));
   await until("it is back", async () =>
     (await asJson<Status>("status")).nodes.every(({ role }) => role !== "unreachable"),
   );
