@@ -4,7 +4,7 @@
  */
 import type { Transport } from "@holdfast/client";
 import { encodeClientFrame } from "@holdfast/wire";
-import type { ClientMessage, ServerMessage } from "@holdfast/wire";
+import type { ClientMessage } from "@holdfast/wire";
 import type { SimulatedProcess } from "../process.js";
 import type { Random } from "../random.js";
 import type { Cancellable, Scheduler } from "../scheduler.js";
@@ -15,6 +15,7 @@ import { RawConnections } from "./raw-connections.js";
 import type { RawConnection } from "./raw-connections.js";
 import { RawSession } from "./raw-session.js";
 import type { RawAsked, RawCommand } from "./raw-session.js";
+import { RawSessions } from "./raw-sessions.js";
 import type { Resource } from "./resource.js";
 import type { RunningClient } from "./simulated-client.js";
 import type { CallNumbers, HistorySink, UntimedEvent } from "./sink.js";
@@ -53,11 +54,7 @@ export class RawClient implements RunningClient {
   readonly #parts: RawClientParts;
   readonly #calls: CallBook;
   readonly #connections: RawConnections;
-  /** Those before it are over, or left to expire: late duplicates of theirs come all the same. */
-  #session: RawSession | null = null;
-  readonly #former: RawSession[] = [];
-  readonly #known = new Set<number>();
-  readonly #ended = new Set<number>();
+  readonly #sessions: RawSessions;
   #isDraining = false;
   #timer: Cancellable | null = null;
   #isOver = false;
@@ -74,7 +71,12 @@ export class RawClient implements RunningClient {
       options.id,
       options.endpoints,
       { process, transport, random, counts },
-      { onMessage: (connection, message) => this.#onMessage(connection, message) },
+      { onMessage: (connection, message) => this.#sessions.onMessage(connection, message) },
+    );
+    this.#sessions = new RawSessions(
+      options.id,
+      { sink, counts },
+      { sendLater: (session, command) => this.#sendLater(session, command) },
     );
   }
 
@@ -108,7 +110,7 @@ export class RawClient implements RunningClient {
   }
 
   describe(): string {
-    const session = this.#session;
+    const session = this.#sessions.newest;
     const open = this.openCalls().map(({ description, ageMs }) => `${description} for ${ageMs.toFixed(0)} ms`);
     const stage = this.#parts.process.isKilled
       ? "dead"
@@ -151,7 +153,7 @@ export class RawClient implements RunningClient {
 
   /** Null: there is nothing to do any more. */
   #currentSession(): RawSession | null {
-    const former = this.#session;
+    const former = this.#sessions.newest;
     if (former !== null && !former.isOver) {
       // One that isn't open has no calls to end.
       if (!this.#isDraining || former.id !== 0) return former;
@@ -164,10 +166,7 @@ export class RawClient implements RunningClient {
     const { random, scheduler, sink, counts } = this.#parts;
     const ttlMs = random.chance(0.8) ? this.#options.ttlMs : Math.max(500, Math.round(this.#options.ttlMs / 2));
     const parts = { client: this.id, random, scheduler, sink, calls: this.#calls, counts };
-    this.#session = new RawSession(ttlMs, parts);
-    if (former !== null) this.#former.push(former);
-    if (this.#former.length > 5) this.#former.shift();
-    return this.#session;
+    return this.#sessions.add(new RawSession(ttlMs, parts));
   }
 
   #doSomething(session: RawSession): void {
@@ -262,13 +261,13 @@ export class RawClient implements RunningClient {
         this.#connections.send(connection, [{ kind: "resume", session: session.id, key: session.key }]);
       }
     } else if (draw === 4) {
-      const old = random.pick([session, ...this.#former]);
+      const old = random.pick([session, ...this.#sessions.former]);
       const kept = [...old.commands.values()];
       if (kept.length === 0) return;
       counts.add("raw: late duplicate");
       this.#sendCommand(old, random.pick(kept));
-    } else if (this.#former.length > 0 && random.chance(0.2)) {
-      const old = random.pick(this.#former);
+    } else if (this.#sessions.former.length > 0 && random.chance(0.2)) {
+      const old = random.pick(this.#sessions.former);
       counts.add("raw: late opening");
       this.#sendAnywhere({ kind: "command", payload: old.opening }, () => {
         this.#parts.sink.emit({ kind: "openSent", client: this.id, key: old.key });
@@ -325,88 +324,5 @@ export class RawClient implements RunningClient {
       onSent();
       this.#connections.send(target, [message]);
     }
-  }
-
-  #onMessage(connection: RawConnection, message: ServerMessage): void {
-    const { sink } = this.#parts;
-    const client = this.id;
-    switch (message.kind) {
-      case "sessionOpened":
-        return this.#onOpened(connection, message);
-      case "resumed": {
-        connection.sessions.add(message.session);
-        const { session } = message;
-        for (const { request, grants, maxHoldMs } of message.holds) {
-          this.#onTold(session, request, { kind: "granted", grants, maxHoldMs });
-        }
-        for (const request of message.waiting) {
-          sink.emit({ kind: "told", client, session, request, outcome: { kind: "waiting" } });
-        }
-        for (const { request, outcome } of message.outcomes) this.#onTold(session, request, outcome);
-        return;
-      }
-      case "superseded":
-        this.#parts.counts.add("raw: superseded");
-        connection.sessions.delete(message.session);
-        return;
-      case "outcome":
-        return this.#onTold(message.session, message.request, message.outcome);
-      case "acknowledged":
-        sink.emit({ kind: "keepaliveTold", client, session: message.session, number: message.number });
-        return;
-      case "rejected":
-        if (message.rejection.kind === "sessionGone") this.#onEnded(message.session, message.rejection.reason);
-        else if (message.rejection.kind === "settled") this.#sessionWith(message.session)?.onSettled(message.request);
-        return;
-      case "sessionEnded":
-        return this.#onEnded(message.session, message.reason);
-      case "refused": {
-        const { refusal, session } = message;
-        this.#parts.counts.add(`raw: refused: ${refusal.code}`);
-        if (session === null) return;
-        if (refusal.code === "session_gone") this.#onEnded(session, refusal.reason);
-        else if (refusal.code === "invalid_argument") connection.sessions.delete(session);
-        return;
-      }
-      default:
-        return;
-    }
-  }
-
-  #onOpened(
-    connection: RawConnection,
-    { key, session: id, ttlMs }: Extract<ServerMessage, { readonly kind: "sessionOpened" }>,
-  ): void {
-    connection.sessions.add(id);
-    if (this.#known.has(id)) return;
-    this.#known.add(id);
-    this.#parts.sink.emit({ kind: "sessionOpened", client: this.id, session: id, key, ttlMs });
-    // Of a late duplicate after the session's end it is an orphan, which expires.
-    const session = this.#session;
-    if (session?.key === key && session.id === 0) session.id = id;
-    else this.#parts.counts.add("raw: orphan session");
-  }
-
-  #onTold(id: number, request: number, outcome: Parameters<RawSession["onOutcome"]>[1]): void {
-    this.#parts.sink.emit({ kind: "told", client: this.id, session: id, request, outcome });
-    const session = this.#sessionWith(id);
-    if (session === null || session.isOver) return;
-    const command = session.onOutcome(request, outcome);
-    if (command !== null) this.#sendLater(session, command);
-    if (outcome.kind === "sessionClosed") this.#onEnded(id, "closed");
-  }
-
-  #onEnded(id: number, reason: string | null): void {
-    if (!this.#ended.has(id)) {
-      this.#ended.add(id);
-      const facts = { session: id, reason: reason ?? "session_gone", by: "cluster" } as const;
-      this.#parts.sink.emit({ kind: "sessionEnded", client: this.id, ...facts });
-    }
-    this.#sessionWith(id)?.onEnded();
-  }
-
-  #sessionWith(id: number): RawSession | null {
-    if (id === 0) return null;
-    return this.#session?.id === id ? this.#session : (this.#former.find((each) => each.id === id) ?? null);
   }
 }
