@@ -3,7 +3,7 @@ import { test } from "node:test";
 import fc from "fast-check";
 import type { EntryKind } from "@holdfast/raft";
 import { crc32c, entryCodec, limits, WireError } from "../src/index.js";
-import { configuration, indexOf, termOf } from "./samples.js";
+import { configuration, indexOf, termOf } from "./peer-samples.js";
 
 /** The chain as its description says it, written a second way. */
 function chainByHand(previous: number, index: number, term: number, kind: EntryKind, payload: Uint8Array): number {

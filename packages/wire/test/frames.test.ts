@@ -15,7 +15,8 @@ import {
 } from "../src/index.js";
 import type { ClientMessage, PeerFrame, ServerMessage } from "../src/index.js";
 import { pack, unpack } from "../src/msgpack.js";
-import { clientMessages, peerFrames, raftMessages, serverMessages } from "./samples.js";
+import { peerFrames, raftMessages } from "./peer-samples.js";
+import { clientMessages, serverMessages } from "./samples.js";
 import { codeOf, peerBytes } from "./wire-errors.js";
 
 /** Fields of each peer frame with its kind's number: those that the first release sent, and all that this one knows. */

@@ -26,20 +26,8 @@ import {
   encodeSnapshotPiece,
   entryCodec,
 } from "../src/index.js";
-import {
-  base,
-  bytesOf,
-  clientMessages,
-  commands,
-  configuration,
-  entries,
-  hexOf,
-  peerFrames,
-  serverMessages,
-  slotAcquire,
-  snapshotPiece,
-  termOf,
-} from "./samples.js";
+import { base, configuration, entries, peerFrames, snapshotPiece, termOf } from "./peer-samples.js";
+import { bytesOf, clientMessages, commands, hexOf, serverMessages, slotAcquire } from "./samples.js";
 
 interface Row {
   readonly label: string;

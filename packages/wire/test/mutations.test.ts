@@ -28,20 +28,8 @@ import {
   entryCodec,
   WireError,
 } from "../src/index.js";
-import {
-  base,
-  clientMessages,
-  commands,
-  configuration,
-  entries,
-  hexOf,
-  peerFrames,
-  raftMessages,
-  serverMessages,
-  slotAcquire,
-  snapshotPiece,
-  termOf,
-} from "./samples.js";
+import { base, configuration, entries, peerFrames, raftMessages, snapshotPiece, termOf } from "./peer-samples.js";
+import { clientMessages, commands, hexOf, serverMessages, slotAcquire } from "./samples.js";
 
 const seed = Number(process.env["HOLDFAST_SEED"] ?? Math.floor(Math.random() * 0xffffffff)) >>> 0;
 let state = seed === 0 ? 1 : seed;

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Entry, Message } from "@holdfast/raft";
 import { decodePeerFrame, encodePeerFrame, encodeRaftFrames, limits } from "../src/index.js";
-import { base, indexOf, peerFrames, positionOf, termOf } from "./samples.js";
+import { base, indexOf, peerFrames, positionOf, termOf } from "./peer-samples.js";
 import { codeOf, peerBytes } from "./wire-errors.js";
 
 test("a flipped bit anywhere in a peer frame is seen", () => {

@@ -13,7 +13,7 @@ import {
   WireError,
 } from "../src/index.js";
 import type { WireErrorCode } from "../src/index.js";
-import { base, entries, indexOf, snapshotPiece, termOf } from "./samples.js";
+import { base, entries, indexOf, snapshotPiece, termOf } from "./peer-samples.js";
 import { codeOf } from "./wire-errors.js";
 
 const stored: readonly [string, Uint8Array, (bytes: Uint8Array) => unknown][] = [
