@@ -78,7 +78,11 @@ export const lockRegister: Specification<LockOperation, LockState> = {
     }
   },
 
-  mayChangeNothing: ({ kind }) => kind !== "acquire" && kind !== "release",
+  /** They end only what may have ended anyhow. A force that has ended something can be needed for it, even where it could be another's end. */
+  isObservation(operation) {
+    const { kind } = operation;
+    return kind === "refused" || kind === "inspect" || (kind === "force" && operation.ended === 0);
+  },
 
   keyOf({ holders, newest }) {
     const held = holders.map(({ hold, token, joined, slot }) => `${hold}@${token}/${joined}#${slot}`).sort();

@@ -3,7 +3,7 @@
  * that the sequential specification allows? It takes any operation whose call comes before the first return that is left, and goes back where
  * it can't go on. What was tried (set of operations taken, state) is not tried again.
  *
- * Three things make it short, none of which changes the answer. What changes nothing is taken as soon as it fits, and nothing else is tried
+ * Three things make it short, none of which changes the answer. What only observes is taken as soon as it fits, and nothing else is tried
  * in its place: else n observations under way at once are 2^n sets. What has to come before another, by numbers of its own, is not tried after
  * it. And whatever returns first is tried first.
  */
@@ -29,14 +29,14 @@ export interface Moment<Operation> {
 
 export interface Specification<Operation, State> {
   readonly initial: State;
-  /**
-   * Null: not allowed in this state. The state itself, not a copy, if the operation changes nothing: then it is placed at once, for in any
-   * order that goes on from there it can be moved to the front. For that, what is allowed must be so at a later moment as well, and without
-   * those under way that may change nothing.
-   */
+  /** Null: not allowed in this state. The state itself, not a copy, if the operation changes nothing. */
   apply(state: State, operation: Operation, moment: Moment<Operation>): State | null;
-  /** False: it changes each state that it is allowed in. */
-  mayChangeNothing(operation: Operation): boolean;
+  /**
+   * It only narrows down what a state may be: whatever is allowed after it would be allowed without it, too. One that changes nothing is
+   * placed at once, for in any order that goes on from there it can be moved to the front. For that, what is allowed must be so at a later
+   * moment as well, and without observations under way.
+   */
+  isObservation(operation: Operation): boolean;
   /** Equal exactly for equal states. */
   keyOf(state: State): string;
   /**
@@ -157,14 +157,14 @@ class Search<Operation extends Interval, State> implements Moment<Operation> {
     this.stack.push({ placed, state, candidates: this.candidates() });
   }
 
-  /** What changes nothing: see {@link Specification.apply}. Each one placed may let others fit. */
+  /** Observations that change nothing. Each one placed may let others fit. */
   private placeWhatFits(state: State): number[] {
     const fitting: number[] = [];
     let before = -1;
     while (before < fitting.length) {
       before = fitting.length;
       for (const index of this.pendingIndexes()) {
-        if (!this.specification.mayChangeNothing(this.operationAt(index)) || !this.turns.isNext(index)) continue;
+        if (!this.specification.isObservation(this.operationAt(index)) || !this.turns.isNext(index)) continue;
         if (this.apply(index, state) !== state) continue;
         this.place(index);
         fitting.push(index);
