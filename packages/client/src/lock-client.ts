@@ -3,14 +3,7 @@ import type { LockView, SessionView, Token } from "@holdfast/lock";
 import { limits } from "@holdfast/wire";
 import type { MembersView, NodeAddress, Refusal, ServerMessage } from "@holdfast/wire";
 import { Acquire } from "./acquire.js";
-import {
-  connectionClosed,
-  errorFor,
-  HoldfastError,
-  InvalidArgumentError,
-  LockLostError,
-  WaitTimeoutError,
-} from "./errors.js";
+import { connectionClosed, errorFor, HoldfastError, InvalidArgumentError, WaitTimeoutError } from "./errors.js";
 import type { ForceReleaseOptions, Holdfast, ListOptions, MembersChangeOptions, StatusOptions } from "./holdfast.js";
 import { LeaderFinder } from "./leader-finder.js";
 import type { LockHandle } from "./lock-handle.js";
@@ -24,13 +17,13 @@ import type { ClientPorts, Logger } from "./ports.js";
 import { ProcessHold } from "./process-hold.js";
 import { Queries } from "./queries.js";
 import type { ForcedRelease } from "./queries.js";
+import { runBody } from "./run-body.js";
+import type { Body } from "./run-body.js";
 import { SessionPool } from "./session-pool.js";
 import type { SessionLink } from "./session.js";
 import { WaitLimits } from "./wait-limits.js";
 
 const timerMsMax = 2 ** 31 - 1;
-
-type Body<T> = (lock: Lock | null) => T | PromiseLike<T>;
 
 export class LockClient implements Holdfast {
   private readonly options: ClientOptions;
@@ -384,19 +377,4 @@ export class LockClient implements Holdfast {
     this.pool.endAll("session_gone");
     this.onConnected?.(error);
   }
-}
-
-async function runBody<T>(lock: LockHandle | null, body: Body<T>): Promise<T> {
-  if (lock === null) return await body(null);
-  let result: T;
-  try {
-    result = await body(lock);
-  } catch (error) {
-    await lock.release();
-    if (!lock.wasLostWhileHeld) throw error;
-    throw new LockLostError(lock.names, lock.lossReason ?? "session_gone", { cause: error });
-  }
-  await lock.release();
-  if (lock.wasLostWhileHeld) throw new LockLostError(lock.names, lock.lossReason ?? "session_gone");
-  return result;
 }
