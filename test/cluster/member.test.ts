@@ -3,32 +3,20 @@
  * workers take others. Nobody loses anything, and tokens only rise.
  */
 import assert from "node:assert/strict";
-import { existsSync, rmSync } from "node:fs";
-import { join } from "node:path";
+import { rmSync } from "node:fs";
 import { after, before, describe, it } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Holdfast, Lock } from "@holdfast/client";
 import { CliProcess, runCli } from "../cli/cli-process.js";
 import type { CliResult } from "../cli/cli-process.js";
-import { freePorts, statusOf, TestCluster } from "../harness/cluster.js";
-import type { TestNode } from "../harness/cluster.js";
-import { until as untilWithin } from "../harness/until.js";
+import { freePorts, statusOf } from "../harness/cluster.js";
+import type { TestCluster } from "../harness/cluster.js";
 import { commandsOf } from "./member-commands.js";
+import { limitMs, startPatient, until } from "./patient.js";
 
-/** Patient: a dozen processes may share a slow machine, and no time is measured here. */
-const timing = { heartbeatMs: 250, electionTimeoutMs: 3_000 };
 const ttlMs = 60_000;
-const limitMs = 120_000;
 /** Between two locks of a worker. Four of them take some forty a second: each change meets many, and nodes that start have the machine. */
 const workerPauseMs = 100;
-
-async function until(what: string, test: () => boolean | Promise<boolean>): Promise<void> {
-  await untilWithin(what, test, limitMs);
-}
-
-function startCluster(): Promise<TestCluster> {
-  return TestCluster.start({ timing, leaderMs: limitMs });
-}
 
 interface Members {
   readonly leader: string;
@@ -76,7 +64,7 @@ describe("a cluster whose members change", { timeout: 1_200_000 }, () => {
   let isAborted = false;
 
   before(async () => {
-    cluster = await startCluster();
+    cluster = await startPatient();
     client = await cluster.connect({ ttlMs, connectTimeoutMs: limitMs });
     kept = await client.acquire("kept");
     kept.signal.addEventListener("abort", () => (isAborted = true));
@@ -237,49 +225,6 @@ describe("a cluster whose members change", { timeout: 1_200_000 }, () => {
     for (const node of nodes) node.start();
     const lock = await client.acquire("kept", { waitMs: 120_000 });
     assert.ok(lock.token > kept.token);
-    await lock.release();
-  });
-});
-
-describe("a restored cluster", { timeout: 900_000 }, () => {
-  let cluster: TestCluster;
-  before(async () => {
-    cluster = await startCluster();
-  });
-  after(async () => cluster?.close());
-
-  it("grows from 1 to 3 by the same commands", async () => {
-    const first = await cluster.connect({ connectTimeoutMs: limitMs });
-    const { token } = await first.acquire("doc");
-    const file = join(cluster.root, "backup");
-    const run = async (words: readonly string[], endpoints: readonly string[]): Promise<string> => {
-      const { code, out, err } = await runCli(words, { HOLDFAST_ENDPOINTS: endpoints.join(",") });
-      assert.equal(code, 0, `${words.join(" ")}: ${err}`);
-      return out;
-    };
-    await run(["backup", file], cluster.endpoints);
-    for (const node of cluster.nodes) await node.kill();
-    const n1 = cluster.node("n1");
-    rmSync(n1.directory, { recursive: true });
-    await run(["restore", file, "--data", n1.directory, "--id", "n1", "--peer", n1.peer, "--client", n1.endpoint], []);
-    n1.start();
-    await until("it leads", async () => (await statusOf(n1))?.role === "leader");
-    const joined: TestNode[] = [];
-    for (const id of ["n4", "n5"]) joined.push(await cluster.join(id));
-    const at = [n1.endpoint];
-    for (const { id, peer, endpoint } of joined) {
-      await run(["member", "add", id, "--peer", peer, "--client", endpoint], at);
-      await run(["member", "promote", id], at);
-    }
-    assert.ok(joined.every(({ directory }) => existsSync(join(directory, "joined.json"))));
-    // The first may go now: the other two have everything.
-    await n1.kill();
-    const client = await cluster.connect({
-      connectTimeoutMs: limitMs,
-      endpoints: joined.map(({ endpoint }) => endpoint),
-    });
-    const lock = await client.acquire("doc", { waitMs: 120_000 });
-    assert.ok(lock.token > token);
     await lock.release();
   });
 });
