@@ -20,7 +20,8 @@ describe("snapshots on real disks", { timeout: 180_000 }, () => {
   }
 
   it("a node that was away is given one, keeps it over a restart, and every hold survives", async () => {
-    const client = await cluster.connect();
+    // Longer than a busy machine takes to start three nodes: no hold may end by itself.
+    const client = await cluster.connect({ ttlMs: 60_000 });
     const leader = await cluster.leader();
     const away = cluster.others(leader)[0] as TestNode;
     await away.kill();
