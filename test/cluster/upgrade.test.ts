@@ -22,7 +22,7 @@ interface NewCommand {
   readonly info: string;
 }
 
-describe("two releases side by side", { timeout: 180_000 }, () => {
+describe("two releases side by side", { timeout: 280_000 }, () => {
   let next: NextRelease;
   let encodeNew: (command: NewCommand) => Uint8Array;
   let cluster: TestCluster;
