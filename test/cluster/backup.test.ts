@@ -1,5 +1,5 @@
 /**
- * Backup, loss and restore with real processes and a real guard. Promise P2 across a restore: whatever was granted after the backup, and
+ * Backup, loss and restore with real processes and a real guard, by the commands of docs/operations.md. Promise P2 across a restore: whatever was granted after the backup, and
  * however often it is restored, every token from then on is higher, so the guard's history never falls.
  */
 import assert from "node:assert/strict";
@@ -14,6 +14,7 @@ import { isStale, newDocument, useDatabase } from "../fence/database.js";
 import { statusOf, TestCluster } from "../harness/cluster.js";
 import type { TestNode } from "../harness/cluster.js";
 import { debianPostgres, embeddedPostgres, missingDebianPostgres, missingDrivers } from "../harness/postgres.js";
+import { commandsOf, run } from "../harness/operations-page.js";
 import { until } from "../harness/until.js";
 
 const skip = process.env["CI"] === undefined && (missingDrivers() ?? false);
@@ -45,16 +46,33 @@ describe("a cluster that is lost and restored", { skip, timeout: 300_000 }, () =
   });
   after(async () => cluster?.close());
 
-  async function cli(...words: readonly string[]): Promise<string> {
-    const { code, out, err } = await runCli([...words, "--json"], {});
+  /** A command of the page, which has to succeed. */
+  async function told<T>(command: readonly string[]): Promise<T> {
+    const { code, out, err } = await run([...command, "--json"], { HOLDFAST_ENDPOINTS: cluster.endpoints.join() });
     assert.equal(code, 0, err);
-    return out;
+    return JSON.parse(out) as T;
   }
 
-  async function restore(node: TestNode, from: readonly string[], directory: string): Promise<Restored> {
-    const addresses = ["--peer", `127.0.0.1:${node.peerPort}`, "--client", node.endpoint];
-    const out = await cli("restore", ...from, "--data", directory, "--id", node.id, ...addresses);
-    return (JSON.parse(out) as { readonly restored: Restored }).restored;
+  /** From any node, and from this one. */
+  function backupCommands(to: string, node: TestNode): string[][] {
+    return commandsOf("Backup", 2, { words: { "/backups/locks-$(date +%F)": to, n3: node.id } });
+  }
+
+  /** n1 out of a backup, and its start. */
+  function restoreCommands(from: string, directory: string): string[][] {
+    const config = join(cluster.root, "cluster.json");
+    const words = { "/backups/locks-2027-01-05": from, DIR: directory, "/etc/holdfast/cluster.json": config };
+    return commandsOf("Restore", 2, { nodes: cluster.nodes, words });
+  }
+
+  /** A backup out of a survivor's directory, and n1 out of it. */
+  function salvageCommands(survivor: string, to: string, directory: string): string[][] {
+    const words = { "/var/lib/holdfast": survivor, "/backups/salvaged": to, DIR: directory };
+    return commandsOf("Lost majority", 2, { nodes: cluster.nodes, words });
+  }
+
+  async function restore(command: readonly string[] = []): Promise<Restored> {
+    return (await told<{ readonly restored: Restored }>(command)).restored;
   }
 
   /** Grants of a round, every fifth one used at the guard. Returns the highest token. */
@@ -87,13 +105,20 @@ describe("a cluster that is lost and restored", { skip, timeout: 300_000 }, () =
     highest = await work(oldClient, 100);
     const leader = await cluster.leader();
     const follower = cluster.others(leader)[0] as TestNode;
-    const backup = ["backup", file, "--node", follower.id, "--endpoints", leader.endpoint];
-    const [out] = await Promise.all([cli(...backup), work(oldClient, 100)]);
-    const taken = JSON.parse(out) as { node: string; index: number; clusterId: string; bytes: number };
+    const [, backup = []] = backupCommands(file, follower);
+    interface Taken {
+      readonly node: string;
+      readonly index: number;
+      readonly clusterId: string;
+      readonly bytes: number;
+    }
+    const [taken] = await Promise.all([told<Taken>(backup), work(oldClient, 100)]);
     assert.equal(taken.node, follower.id);
     assert.ok(taken.index > 100 && taken.bytes > 200);
     oldClusterId = taken.clusterId;
-    const again = await runCli(backup, {});
+    const [fromAny = []] = backupCommands(`${file}.another`, follower);
+    assert.ok((await told<Taken>(fromAny)).index >= taken.index);
+    const again = await run(backup, { HOLDFAST_ENDPOINTS: leader.endpoint });
     assert.equal(again.code, 1);
     assert.match(again.err, /exists already/);
     highest = await work(oldClient, 1_000);
@@ -103,13 +128,14 @@ describe("a cluster that is lost and restored", { skip, timeout: 300_000 }, () =
     for (const node of cluster.nodes) await node.kill();
     const [first, second] = cluster.nodes as [TestNode, TestNode, TestNode];
     renameSync(first.directory, `${first.directory}.old`);
-    const restored = await restore(first, [file], first.directory);
+    const [command, start = []] = restoreCommands(file, first.directory);
+    const restored = await restore(command);
     assert.notEqual(restored.clusterId, oldClusterId);
     assert.equal(restored.closedMs, longestTtlMs);
     assert.ok(restored.endedSessions >= 1);
     assert.ok(restored.index > highest);
     const startedMs = performance.now();
-    first.start();
+    first.startWith(...start.slice(1));
     await serves(first);
     const client = await connectTo(first);
     assert.equal(await client.tryAcquire("kept"), null);
@@ -144,7 +170,8 @@ describe("a cluster that is lost and restored", { skip, timeout: 300_000 }, () =
     const first = cluster.node("n1");
     await first.kill();
     renameSync(first.directory, `${first.directory}.first`);
-    const restored = await restore(first, [file], first.directory);
+    const [command] = restoreCommands(file, first.directory);
+    const restored = await restore(command);
     assert.ok(restored.index > highest);
     first.start();
     await serves(first);
@@ -161,17 +188,19 @@ describe("a cluster that is lost and restored", { skip, timeout: 300_000 }, () =
     const survivor = `${first.directory}.survivor`;
     renameSync(first.directory, survivor);
     const salvage = join(cluster.root, "salvaged");
-    const told = await runCli(["restore", "--from-data", survivor, "--to", salvage], {});
-    assert.equal(told.code, 0, told.err);
-    assert.match(told.out, /what other nodes had committed after index \d+/);
+    const [toBackup = [], toDirectory] = salvageCommands(survivor, salvage, first.directory);
+    const salvaged = await run(toBackup);
+    assert.equal(salvaged.code, 0, salvaged.err);
+    assert.match(salvaged.out, /what other nodes had committed after index \d+/);
     const bytes = readFileSync(salvage);
-    const forced = await runCli(["restore", "--from-data", survivor, "--to", salvage, "--force"], {});
+    const forced = await run([...toBackup, "--force"]);
     assert.equal(forced.code, 1, "--force speaks of the directory, not of a backup that is there");
     assert.match(forced.err, /exists already: name another/);
     assert.ok(readFileSync(salvage).equals(bytes));
-    const restored = await restore(first, ["--from-data", survivor], first.directory);
+    const restored = await restore(toDirectory);
     assert.ok(restored.index > highest);
-    const other = await restore(first, [salvage], `${first.directory}.other`);
+    const [command] = restoreCommands(salvage, `${first.directory}.other`);
+    const other = await restore(command);
     assert.ok(other.index > restored.index);
     first.start();
     await serves(first);

@@ -6,6 +6,7 @@ import { exitCodes } from "@holdfast/server";
 import type { Holdfast } from "@holdfast/client";
 import { statusOf, TestCluster } from "../harness/cluster.js";
 import type { TestNode } from "../harness/cluster.js";
+import { assertInRefusals } from "../harness/operations-page.js";
 import { until } from "../harness/until.js";
 
 function filesBelow(directory: string): string[] {
@@ -83,6 +84,7 @@ describe("one node's directory is damaged", { timeout: 240_000 }, () => {
       const found = await victim.exited().catch((error: Error) => error.message);
       assert.equal(found, code, `start ${start}: ${victim.log().slice(from)}`);
       assert.match(victim.log().slice(from), sentence, `start ${start}`);
+      assertInRefusals(victim.log().slice(from), code);
       await work(1);
     }
   }

@@ -1,4 +1,4 @@
-/** `holdfast doctor` on real processes and on their directories. */
+/** `holdfast doctor` on real processes and on their directories, by the commands of docs/operations.md. */
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { cpSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
@@ -8,6 +8,7 @@ import { after, before, describe, it } from "node:test";
 import { runCli } from "../cli/cli-process.js";
 import { statusOf, TestCluster } from "../harness/cluster.js";
 import type { TestNode } from "../harness/cluster.js";
+import { assertInRefusals, commandsOf, run } from "../harness/operations-page.js";
 import { until } from "../harness/until.js";
 
 interface Finding {
@@ -27,8 +28,13 @@ interface Told {
 
 const exits = { ok: 0, warning: 3, problem: 4 } as const;
 
-async function doctor(...words: readonly string[]): Promise<Told> {
-  const { code, out, err } = await runCli(["doctor", "--json", ...words], {});
+function doctor(...words: readonly string[]): Promise<Told> {
+  return examined(["holdfast", "doctor", ...words]);
+}
+
+/** `command`: of the page, or with other options. */
+async function examined(command: readonly string[], environment: Record<string, string> = {}): Promise<Told> {
+  const { code, out, err } = await run([...command, "--json"], environment);
   assert.notEqual(out, "", err);
   const { verdict, findings } = JSON.parse(out) as { verdict: keyof typeof exits; findings: readonly Finding[] };
   assert.equal(code, exits[verdict], out);
@@ -69,15 +75,22 @@ describe("holdfast doctor", { timeout: 480_000 }, () => {
   });
   after(async () => cluster?.close());
 
+  /** The page's commands: of the cluster, of the cluster compared with its file, of a stopped node's directory. */
+  function commands(directory: string): string[][] {
+    const words = { "/etc/holdfast/cluster.json": join(cluster.root, "cluster.json"), "/var/lib/holdfast": directory };
+    return commandsOf("Doctor", 3, { words });
+  }
+
   it("finds nothing wrong with a healthy cluster, and learns its other nodes from one", async () => {
     // An election that the load of other tests brings about is told too, and rightly.
     const [told, named] = await until(
       "a look without an election in it",
       async () => {
         leader = await cluster.leader(90_000);
+        const [look = [], compared = []] = commands(leader.directory);
         const looks = await Promise.all([
-          doctor("--endpoints", leader.endpoint, "--seconds", "1"),
-          doctor("--config", join(cluster.root, "cluster.json"), "--seconds", "1"),
+          examined([...look, "--seconds", "1"], { HOLDFAST_ENDPOINTS: leader.endpoint }),
+          examined([...compared, "--seconds", "1"]),
         ]);
         return looks.every(({ faults }) => faults.length === 0) ? looks : null;
       },
@@ -177,7 +190,8 @@ describe("holdfast doctor", { timeout: 480_000 }, () => {
     assert.equal(running.code, 73);
     assert.match(running.err, new RegExp(`is in use by process ${leader.pid};`));
     const contents = contentsOf(follower.directory);
-    const { code, findings } = await doctor("--data", follower.directory);
+    const [, , examine = []] = commands(follower.directory);
+    const { code, findings } = await examined(examine);
     assert.equal(code, 0, JSON.stringify(findings));
     assert.deepEqual(
       findings.map(({ check }) => check),
@@ -211,6 +225,7 @@ describe("holdfast doctor", { timeout: 480_000 }, () => {
     cpSync(copy, follower.directory, { recursive: true });
     follower.start();
     assert.equal(await follower.exited(), 74);
+    assertInRefusals(follower.log(), 74);
     const { findings } = await doctor("--data", follower.directory);
     assert.deepEqual(linesOf(findings).slice(0, 2), [
       `problem quarantine ${follower.id}`,

@@ -11,7 +11,7 @@ import { CliProcess, runCli } from "../cli/cli-process.js";
 import type { CliResult } from "../cli/cli-process.js";
 import { freePorts, statusOf } from "../harness/cluster.js";
 import type { TestCluster } from "../harness/cluster.js";
-import { commandsOf } from "./member-commands.js";
+import { assertInRefusals, commandsOf } from "../harness/operations-page.js";
 import { limitMs, startPatient, until } from "./patient.js";
 
 const ttlMs = 60_000;
@@ -89,10 +89,10 @@ describe("a cluster whose members change", { timeout: 1_200_000 }, () => {
     return JSON.parse(out) as Members;
   }
 
-  /** What a page of the manual says, with the test's addresses in place of the manual's. */
-  async function follow(section: string): Promise<CliResult[]> {
+  /** The `count` commands of a section, with the test's addresses in place of the manual's. */
+  async function follow(section: string, count: number): Promise<CliResult[]> {
     const results: CliResult[] = [];
-    for (const words of commandsOf(section, cluster.nodes)) {
+    for (const [, ...words] of commandsOf(section, count, { nodes: cluster.nodes })) {
       const result = await cli(...words);
       assert.equal(result.code, 0, `holdfast ${words.join(" ")}: ${result.err}`);
       results.push(result);
@@ -124,7 +124,11 @@ describe("a cluster whose members change", { timeout: 1_200_000 }, () => {
     rmSync(dead.directory, { recursive: true });
     dead.start();
     assert.equal(await dead.exited(limitMs), 80, "a wiped directory under an old id");
-    const n4 = await cluster.join("n4");
+    assertInRefusals(dead.log(), 80);
+    const n4 = await cluster.prepareJoin("n4");
+    const place = { nodes: cluster.nodes, words: { "/var/lib/holdfast": n4.directory } };
+    const [start = []] = commandsOf("Members", 1, place);
+    n4.startWith(...start.slice(1));
     await until("it waits", () => /n4 waits to be added: holdfast member add n4/.test(n4.log()));
     const ready = await fetch(`http://${n4.endpoint}/readyz`);
     assert.deepEqual([ready.status, /waits to be added/.test(await ready.text())], [503, true]);
@@ -133,18 +137,19 @@ describe("a cluster whose members change", { timeout: 1_200_000 }, () => {
       return (JSON.parse(out) as { nodes: { role: string }[] }).nodes[0]?.role === "joining";
     });
 
-    const [replaced] = await follow("Replace a dead node");
+    const [replaced] = await follow("Replace a dead node", 1);
     assert.match(replaced?.out ?? "", /n4 is a learner\n(.*\n)*n4 has caught up\nn4 is a voter, n3 is removed\n/);
     assert.equal(await voters(), "n1 n2 n4");
     assert.deepEqual((await members()).removed, ["n3"]);
     await allIsWell();
-    const [again] = await follow("Replace a dead node");
+    const [again] = await follow("Replace a dead node", 1);
     assert.equal(again?.out, "nothing to do: it is so already\n");
 
     // The old id, with a directory that was never formed: nobody calls it, but the cluster says so when it asks.
     const back = await cluster.join("n3");
     assert.equal(await back.exited(limitMs), 84);
     assert.match(back.log(), /n3 was removed from this cluster/);
+    assertInRefusals(back.log(), 84);
     await n4.kill();
     n4.start();
     await until("it is back, without anybody's help", async () => (await statusOf(n4))?.leader !== undefined);
@@ -158,7 +163,7 @@ describe("a cluster whose members change", { timeout: 1_200_000 }, () => {
     n1.start();
     await allIsWell();
     n2.start();
-    await until("n2 is back", async () => (await statusOf(n2))?.leader !== null);
+    await until("n2 is back", async () => ((await statusOf(n2))?.leader ?? null) !== null);
     assert.equal(await voters(), "n1 n2 n4");
   });
 
@@ -191,7 +196,7 @@ describe("a cluster whose members change", { timeout: 1_200_000 }, () => {
     await waiting.ended;
     await cluster.join("n5");
     await cluster.join("n6");
-    const results = await follow("From 1 or 3 to 5");
+    const results = await follow("From 1 or 3 to 5", 7);
     assert.match(results[0]?.out ?? "", /n5 is a learner\n/);
     // The page ends with the way back: n1 and n2 are removed, one of which may lead.
     assert.equal(await voters(), "n4 n5 n6");
@@ -201,6 +206,7 @@ describe("a cluster whose members change", { timeout: 1_200_000 }, () => {
       gone.start();
       assert.equal(await gone.exited(limitMs), 84, "and again, at once");
       assert.match(gone.log(), new RegExp(`${id} was removed from its cluster`));
+      assertInRefusals(gone.log(), 84);
       const doctor = await runCli(["doctor", "--data", gone.directory], {});
       assert.equal(doctor.code, 4);
       assert.match(doctor.out, /exit code 84[^]*take the node's unit away/);
@@ -210,7 +216,7 @@ describe("a cluster whose members change", { timeout: 1_200_000 }, () => {
 
   it("moves to other machines, and the clients that run move along", async () => {
     for (const id of ["n7", "n8", "n9"]) await cluster.join(id);
-    await follow("Move the cluster to other machines");
+    await follow("Move the cluster to other machines", 3);
     assert.equal(await voters(), "n7 n8 n9");
     for (const id of ["n4", "n5", "n6"]) assert.equal(await cluster.node(id).exited(limitMs), 84);
     await allIsWell();

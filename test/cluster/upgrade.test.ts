@@ -1,6 +1,5 @@
 /** Two releases side by side: this one, and the next with one more command (one-more-command.patch). Up, half up, back, up and finalized. */
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { after, before, describe, it } from "node:test";
 import type { Holdfast, Lock } from "@holdfast/client";
@@ -11,6 +10,7 @@ import { holdfastBin, statusOf, TestCluster } from "../harness/cluster.js";
 import type { TestNode } from "../harness/cluster.js";
 import { buildNextRelease } from "../harness/next-release.js";
 import type { NextRelease } from "../harness/next-release.js";
+import { assertInRefusals, commandsOf, run } from "../harness/operations-page.js";
 import { until } from "../harness/until.js";
 
 interface NewCommand {
@@ -97,13 +97,12 @@ describe("two releases side by side", { timeout: 280_000 }, () => {
     return said.refusal.problem;
   }
 
-  async function holdfast(...words: string[]): Promise<{ readonly code: number | null; readonly text: string }> {
-    const child = spawn(process.execPath, [holdfastBin, ...words, "--endpoints", cluster.endpoints.join(",")]);
-    let text = "";
-    child.stdout.on("data", (part) => (text += part));
-    child.stderr.on("data", (part) => (text += part));
-    const [code] = (await once(child, "close")) as [number | null];
-    return { code, text };
+  /** The page's commands of an upgrade: where it stands, and its end. */
+  const [show = [], finalize = []] = commandsOf("Rolling upgrade", 2, {});
+
+  async function told(command: readonly string[]): Promise<{ readonly code: number | string; readonly text: string }> {
+    const { code, out, err } = await run(command, { HOLDFAST_ENDPOINTS: cluster.endpoints.join() });
+    return { code, text: `${out}${err}` };
   }
 
   async function versions(): Promise<(string | undefined)[]> {
@@ -128,19 +127,19 @@ describe("two releases side by side", { timeout: 280_000 }, () => {
     await restart(second, next.bin);
     await works();
     assert.deepEqual(await versions(), ["1 of 1-2", "1 of 1-2", "1 of 1-1"]);
-    const refused = await holdfast("upgrade", "--finalize");
+    const refused = await told(finalize);
     assert.equal(refused.code, 1);
     assert.match(refused.text, /can't be raised to 2: n3 runs version 1 at most/);
     third.signal("SIGTERM");
     await third.exited();
-    assert.match((await holdfast("upgrade", "--finalize")).text, /can't be raised to 2: n3 can't be reached/);
+    assert.match((await told(finalize)).text, /can't be raised to 2: n3 can't be reached/);
     await restart(third, next.bin);
   });
 
   it("up, not finalized: the new command is still refused, and all nodes can go back", async () => {
     await works();
     assert.match(await tryNew("x"), /the cluster is at 1: run holdfast upgrade --finalize$/);
-    assert.match((await holdfast("upgrade")).text, /all nodes run version 2: holdfast upgrade --finalize/);
+    assert.match((await told(show)).text, /all nodes run version 2: holdfast upgrade --finalize/);
     const snapshots = await Promise.all(cluster.nodes.map(statusOf));
     assert.ok(
       snapshots.every((state) => (state?.snapshotIndex ?? 0) > 40),
@@ -155,7 +154,7 @@ describe("two releases side by side", { timeout: 280_000 }, () => {
 
   it("up and finalized: the new command works", async () => {
     for (const node of cluster.nodes) await restart(node, next.bin);
-    const finalized = await holdfast("upgrade", "--finalize", "--json");
+    const finalized = await told([...finalize, "--json"]);
     assert.deepEqual(JSON.parse(finalized.text), { clusterVersion: 2 });
     await until("all have heard", async () => (await versions()).every((each) => each === "2 of 1-2"));
     assert.equal(await tryNew("after"), "done");
@@ -173,6 +172,7 @@ describe("two releases side by side", { timeout: 280_000 }, () => {
       first.start();
       assert.equal(await first.exited(), 83);
       assert.match(first.log(), /the cluster is at version 2, and .*: start the newer release again/);
+      assertInRefusals(first.log(), 83);
       first.bin = next.bin;
     };
     await refuses();

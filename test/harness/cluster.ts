@@ -52,6 +52,8 @@ export class TestNode {
   bin: string = holdfastBin;
   /** It is started with --join and these endpoints, not with the configuration file. */
   joins: readonly string[] | null = null;
+  /** Its writes fail where a file would grow beyond this many KiB: to a program that is what a full disk does. For the next start. */
+  fileKibMax: number | null = null;
   private child: ChildProcess | null = null;
   private readonly configFile: string;
   private readonly nodeOptions: readonly string[];
@@ -85,15 +87,22 @@ export class TestNode {
   }
 
   start(...extra: string[]): void {
-    if (this.isRunning) throw new Error(`${this.id} runs already`);
-    const log = openSync(this.logFile, "a");
     const from =
       this.joins === null
         ? ["--config", this.configFile]
         : ["--join", this.joins.join(","), "--peer", this.peer, "--client", this.endpoint];
-    const args = [...this.nodeOptions, this.bin, "node", ...from, "--id", this.id, "--data", this.directory];
+    this.startWith("node", ...from, "--id", this.id, "--data", this.directory, ...extra);
+  }
+
+  /** With all of its words: a command of the manual. */
+  startWith(...words: string[]): void {
+    if (this.isRunning) throw new Error(`${this.id} runs already`);
+    const log = openSync(this.logFile, "a");
+    const command = [process.execPath, ...this.nodeOptions, this.bin, ...words];
+    const limited = ["bash", "-c", `ulimit -f ${this.fileKibMax} && exec "$0" "$@"`, ...command];
+    const [program, ...args] = this.fileKibMax === null ? command : limited;
     const env = { ...process.env, ...endsWithParent };
-    this.child = spawn(process.execPath, [...args, ...extra], { stdio: ["pipe", log, log], env });
+    this.child = spawn(program ?? "", args, { stdio: ["pipe", log, log], env });
     // Nothing is written to it, and its end is the node's.
     this.child.stdin?.on("error", () => undefined);
     closeSync(log);
@@ -149,11 +158,17 @@ export class TestCluster {
 
   /** Another node, on ports of its own; it runs, and waits until somebody adds it. */
   async join(id: string): Promise<TestNode> {
+    const node = await this.prepareJoin(id);
+    node.start();
+    return node;
+  }
+
+  /** The same, not started. */
+  async prepareJoin(id: string): Promise<TestNode> {
     const [clientPort = 0, peerPort = 0] = await freePorts(2);
     const node = new TestNode(id, clientPort, peerPort, this.root, []);
     node.joins = this.all.filter((other) => other.isRunning).map((other) => other.endpoint);
     this.all.push(node);
-    node.start();
     return node;
   }
 

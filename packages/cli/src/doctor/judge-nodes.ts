@@ -142,7 +142,7 @@ export function spaceFault(
     node,
     seen: `${sizeText(disk.freeBytes)} are left where ${directory} is`,
     why: "A node whose disk is full ends with exit code 74; what it has promised stays.",
-    mend: `make space: ${manual}#sizing`,
+    mend: `make space: ${manual}#disk-full`,
   };
   return disk.freeBytes < freeBytesNeeded ? problem("disk space", fault) : warning("disk space", fault);
 }
