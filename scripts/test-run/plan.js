@@ -12,6 +12,7 @@ export const longest = [
   "test/cluster/upgrade.test.ts",
   "test/cluster/doctor.test.ts",
   "test/cluster/damage.test.ts",
+  "test/cluster/operations.test.ts",
 ];
 
 /**
