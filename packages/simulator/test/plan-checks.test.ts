@@ -120,9 +120,17 @@ describe("values of a plan", () => {
     { change: { world: { ...world, latencyMsMax: 51 } }, path: "world.latencyMsMax", problem: /51 is above 50/ },
     { change: { world: { ...world, syncMsMax: 101 } }, path: "world.syncMsMax", problem: /101 is above 100/ },
     {
-      change: { limits: { ...limits, appendsInFlightMax: 8, appendBytesMax: 4_096, peerBufferedBytesMax: 32_767 } },
+      change: {
+        limits: {
+          ...limits,
+          appendsInFlightMax: 8,
+          appendBytesMax: 4_096,
+          recordsPerPiece: 2,
+          peerBufferedBytesMax: 36_863,
+        },
+      },
       path: "limits.peerBufferedBytesMax",
-      problem: /32767 is below 32768/,
+      problem: /36863 is below 36864/,
     },
     {
       change: { limits: { ...limits, appendsInFlightMax: 1, appendEntriesMax: 7, peerBufferedBytesMax: 33_554_432 } },

@@ -4,6 +4,7 @@
  */
 import { faultNames, isOfDirectory, isQuiet, nodesMinOf } from "./fault-kinds.js";
 import type { PlannedFault } from "./fault-kinds.js";
+import { roomBytesFor } from "./plan.js";
 import type { Plan } from "./plan.js";
 
 export interface PlanProblem {
@@ -158,7 +159,7 @@ function isList(shape: Shape): shape is readonly [Shape] {
 /** What values must be to each other; each is right by itself. */
 function crossChecks(plan: Plan): PlanProblem[] {
   const { electionTimeoutMs, heartbeatMs, diskStallMs } = plan.timing;
-  const { appendsInFlightMax, appendEntriesMax, appendBytesMax, peerBufferedBytesMax } = plan.limits;
+  const { appendsInFlightMax, appendEntriesMax, peerBufferedBytesMax } = plan.limits;
   const { latencyMsMax, syncMsMax } = plan.world;
   const problems: PlanProblem[] = [];
   const demand = (isRight: boolean, path: string, problem: string): void => {
@@ -174,9 +175,12 @@ function crossChecks(plan: Plan): PlanProblem[] {
   least("unitMs", plan.unitMs, electionTimeoutMs, "timing.electionTimeoutMs");
   most("world.latencyMsMax", latencyMsMax, Math.max(5, electionTimeoutMs / 20), "what the election timeout allows");
   most("world.syncMsMax", syncMsMax, Math.max(5, electionTimeoutMs / 10), "what the election timeout allows");
-  const windowBytes = appendsInFlightMax * appendBytesMax;
-  const window = "limits.appendsInFlightMax x limits.appendBytesMax";
-  least("limits.peerBufferedBytesMax", peerBufferedBytesMax, windowBytes, `${window}: a full window`);
+  least(
+    "limits.peerBufferedBytesMax",
+    peerBufferedBytesMax,
+    roomBytesFor(plan.limits),
+    "limits.appendsInFlightMax x limits.appendBytesMax and a piece of a snapshot",
+  );
   const entries = appendsInFlightMax * appendEntriesMax;
   demand(entries >= 8, "limits.appendEntriesMax", `${entries} entries in flight are fewer than the clients ask for`);
   return [...problems, ...plan.faults.flatMap((each, at) => faultProblems(plan, each, `faults[${at}]`))];

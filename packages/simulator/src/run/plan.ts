@@ -84,10 +84,10 @@ export function drawPlan(seed: number): Plan {
     spares: faults.some(({ kind }) => changesMembers(kind)) ? random.between(2, 6) : 0,
     firstIndex: random.chance(0.1) ? 1_000_000_000_001 : 1,
     timing,
-    limits: {
+    limits: withRoom({
       ...drawLimits(random),
       ...(theme === "divergence" || theme === "crashes" || theme === "members" ? drawSmallSnapshots(random) : {}),
-    },
+    }),
     world: {
       latencyMsMax: random.pick([0.5, 1, 5, timing.electionTimeoutMs / 20]),
       syncMsMax: random.pick([1, 2, 5, timing.electionTimeoutMs / 10]),
@@ -164,21 +164,27 @@ function drawLimits(random: Random): PlannedLimits {
     { appendsInFlightMax: 8, appendEntriesMax: 1 },
     { appendsInFlightMax: 8, appendEntriesMax: 256 },
   ]);
-  const appendBytesMax = random.pick([1_000, 4_096, 65_536]);
-  const recordsPerPiece = random.pick([1, 2, 5, 1_000]);
-  // A full window and a piece of a snapshot fit in it, or a link would be reset again and again: the configuration sees to that.
-  const roomBytes = window.appendsInFlightMax * appendBytesMax + 2_048 * Math.min(recordsPerPiece, 32);
   return {
     uncommittedBytesMax: isTight ? 1_500 : 1_000_000,
     reservedBytesMax: isTight ? 4_000 : 100_000,
     ...window,
-    appendBytesMax,
+    appendBytesMax: random.pick([1_000, 4_096, 65_536]),
+    recordsPerPiece: random.pick([1, 2, 5, 1_000]),
     committedBytesPerOutputMax: random.pick([200, 65_536]),
     trailingEntriesMax: random.pick([0, 5, 100]),
     snapshotEntries: random.pick([10, 40, 200, 100_000]),
-    recordsPerPiece,
     sessionsMax: 10_000,
     clientBufferedBytesMax: random.pick([4_096, 16_384, 65_536, 8_388_608]),
-    peerBufferedBytesMax: random.chance(0.5) ? roomBytes : 33_554_432,
+    // As little as there may be, or the usual.
+    peerBufferedBytesMax: random.chance(0.5) ? 0 : 33_554_432,
   };
+}
+
+/** A full window and a piece of a snapshot fit in what a link may buffer, or it would be reset again and again: the configuration sees to that. */
+function withRoom(drawn: PlannedLimits): PlannedLimits {
+  return { ...drawn, peerBufferedBytesMax: Math.max(drawn.peerBufferedBytesMax, roomBytesFor(drawn)) };
+}
+
+export function roomBytesFor(limits: PlannedLimits): number {
+  return limits.appendsInFlightMax * limits.appendBytesMax + 2_048 * Math.min(limits.recordsPerPiece, 32);
 }
