@@ -105,6 +105,8 @@ test("what is wrong with a change is named, with the member", () => {
   const cases: [Partial<MembershipChange>, string, string | null][] = [
     [{}, "empty_change", null],
     [{ promote: ["n4"], remove: ["n4"] }, "named_twice", "n4"],
+    [{ promote: ["n2"], remove: ["n2"] }, "named_twice", "n2"],
+    [{ remove: ["n2", "n2"] }, "named_twice", "n2"],
     [{ add: [n5, { ...memberOf("n6"), id: "n5" }] }, "named_twice", "n5"],
     [{ add: [memberOf("n9")] }, "removed_id", "n9"],
     [{ promote: ["n9"] }, "removed_id", "n9"],
@@ -112,6 +114,7 @@ test("what is wrong with a change is named, with the member", () => {
     [{ add: [memberOf("n1")] }, "already_member", "n1"],
     [{ add: [memberOf("n4")] }, "already_member", "n4"],
     [{ promote: ["n2"] }, "already_member", "n2"],
+    [{ promote: ["n2"], remove: ["n3"] }, "already_member", "n2"],
     [{ add: [{ ...memberOf("n4"), instance: "another" }] }, "instance_differs", "n4"],
     [{ add: [{ ...n5, instance: "n1-1" }] }, "instance_taken", "n5"],
     [{ add: [n5, { ...memberOf("n6"), instance: n5.instance }] }, "instance_taken", "n6"],

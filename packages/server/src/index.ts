@@ -12,6 +12,8 @@ export { ConfigError, loadConfig, parseConfig } from "./config.js";
 export type { Config, ConfigEnvironment, ConfigProblem, ConfiguredNode, ServerLimits, Timing } from "./config.js";
 export { parseAddress } from "./address.js";
 export { namePattern } from "./config-schema.js";
+export { newMemberProblem } from "./new-member.js";
+export type { NewMemberProblem } from "./new-member.js";
 export {
   assertEmpty,
   BackupError,

@@ -1,9 +1,9 @@
 /** Reads, forced releases, transfers, upgrades and changes of members: whatever is asked with a number of the client's own. */
 import type { Effect } from "@holdfast/lock";
 import { limits } from "@holdfast/wire";
-import { parseAddress } from "./address.js";
 import type { ClientMessage, Query, QueryResult, Refusal } from "@holdfast/wire";
 import type { GatewayHost } from "./gateway-host.js";
+import { newMemberProblem } from "./new-member.js";
 import type { ClientConnection, Logger } from "./ports.js";
 import { notLeader, refuseQuery } from "./refusing.js";
 
@@ -141,10 +141,10 @@ export class QueryRequests {
 
   onChangeMembers(connection: ClientConnection, message: Extract<ClientMessage, { kind: "changeMembers" }>): void {
     const { id, add, promote, remove, isForced } = message;
-    const wrong = add.flatMap(({ peer, client }) => [peer, client]).find((address) => parseAddress(address) === null);
-    if (wrong !== undefined) {
-      const problem = `${JSON.stringify(wrong)} is not an address: "host:port" or "[ipv6]:port"`;
-      refuseQuery(connection, id, { code: "invalid_argument", argument: "add", problem });
+    for (const member of add) {
+      const wrong = newMemberProblem(member);
+      if (wrong === null) continue;
+      refuseQuery(connection, id, { code: "invalid_argument", argument: "add", problem: wrong.problem });
       return;
     }
     if (!this.admitsQuery(connection, id)) return;

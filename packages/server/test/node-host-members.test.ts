@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { encodeCommand } from "@holdfast/wire";
 import type { ClientMessage, MembersView, MemberView, Refusal } from "@holdfast/wire";
-import { electionTimeoutMs, memberOf, VirtualCluster } from "./virtual/virtual-cluster.js";
+import { electionTimeoutMs, instanceOf, memberOf, VirtualCluster } from "./virtual/virtual-cluster.js";
 import type { VirtualClient, VirtualNode } from "./virtual/virtual-cluster.js";
 
 type Change = Partial<Omit<Extract<ClientMessage, { kind: "changeMembers" }>, "kind" | "id">>;
@@ -94,7 +94,7 @@ describe("members, asked by a client", () => {
     assert.deepEqual([isOtherUp, percent, rest.versions], [true, 100, { min: 1, max: 1 }]);
     assert.deepEqual(
       [rest.peer, rest.client, rest.instance],
-      [`${other.id}:7201`, `${other.id}:7101`, `instance-${other.id}`],
+      [`${other.id}:7201`, `${other.id}:7101`, instanceOf(other.id)],
     );
     const elsewhere = cluster.client(other);
     elsewhere.sendAll({ kind: "query", id: 9_999, query: { kind: "members" } });
@@ -175,7 +175,7 @@ describe("members, asked by a client", () => {
     const view = await members(client);
     assert.deepEqual(view.removed, [dead.id]);
     assert.equal(view.members.length, 3);
-    const again = await change(client, { add: [{ ...memberOf(dead.id), instance: "other" }] });
+    const again = await change(client, { add: [{ ...memberOf(dead.id), instance: instanceOf("n99") }] });
     assert.deepEqual(again, { code: "change_refused", reason: "removed_id", members: [dead.id] });
     // The new majority serves without the third.
     const third = cluster.nodes.find(
@@ -206,6 +206,40 @@ describe("members, asked by a client", () => {
     const again = cluster.client(await cluster.leader());
     await open(again, 2);
     assert.deepEqual((await members(again)).removed, [c.id]);
+    assert.deepEqual(cluster.errors, []);
+  });
+
+  it("are refused a change that would only remove a voter, in whose place the new one is to come", async () => {
+    const cluster = new VirtualCluster();
+    const client = cluster.client(await cluster.leader());
+    for (const isForced of [false, true]) {
+      const itself = await change(client, { promote: ["n2"], remove: ["n2"], isForced });
+      assert.deepEqual(itself, { code: "change_refused", reason: "named_twice", members: ["n2"] });
+      const voter = await change(client, { promote: ["n2"], remove: ["n3"], isForced });
+      assert.deepEqual(voter, { code: "change_refused", reason: "already_member", members: ["n2"] });
+    }
+    assert.deepEqual(idsOf(await members(client)), ["n1 voter", "n2 voter", "n3 voter"]);
+    assert.deepEqual(cluster.errors, []);
+  });
+
+  it("are refused a node that can't be: no id is burnt by a slip", async () => {
+    const cluster = new VirtualCluster();
+    const client = cluster.client(await cluster.leader());
+    const slips: readonly (readonly [object, RegExp])[] = [
+      [{ id: "N6!" }, /"N6!" is no id/],
+      [{ peer: "127.0.0.1:99999" }, /"127.0.0.1:99999" is not an address/],
+      [{ client: "y" }, /"y" is not an address/],
+      [{ instance: "zz" }, /"zz" is no instance/],
+      [{ instance: "A".repeat(32) }, /is no instance/],
+      [{ instance: "0".repeat(33) }, /is no instance/],
+    ];
+    for (const [slip, problem] of slips) {
+      const refusal = await change(client, { add: [{ ...memberOf("n6"), ...slip }], isForced: true });
+      assert.ok("code" in refusal && refusal.code === "invalid_argument", JSON.stringify(slip));
+      assert.equal(refusal.argument, "add");
+      assert.match(refusal.problem, problem);
+    }
+    await done(client, { add: [memberOf("n6")] });
     assert.deepEqual(cluster.errors, []);
   });
 

@@ -266,7 +266,7 @@ export class VirtualCluster {
 
   private helloOf(node: VirtualNode, to: NodeId): PeerHello {
     const { id, boot, versions, hello } = node;
-    const own = { from: id, to, instance: `instance-${id}`, clusterId: "c".repeat(32), boot, versions, ...hello };
+    const own = { from: id, to, instance: instanceOf(id), clusterId: "c".repeat(32), boot, versions, ...hello };
     return { kind: "hello", protocol: 1, cluster: "virtual", ...own };
   }
 
@@ -333,8 +333,13 @@ export class VirtualCluster {
   }
 }
 
+/** 32 digits, as a data directory draws them. */
+export function instanceOf(id: NodeId): string {
+  return id.slice(1).padStart(32, "0");
+}
+
 export function memberOf(id: NodeId): Member {
-  return { id, instance: `instance-${id}`, peer: `${id}:7201`, client: `${id}:7101` };
+  return { id, instance: instanceOf(id), peer: `${id}:7201`, client: `${id}:7101` };
 }
 
 function processOf(node: VirtualNode): string {

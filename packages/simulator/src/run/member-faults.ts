@@ -111,7 +111,8 @@ async function strandChange({ world, random, fault }: FaultContext): Promise<voi
     .filter((node) => node !== leader)
     .flatMap(({ id }) => [world.cut(leader.id, id), world.cut(id, leader.id)]);
   const { voters } = members.configuration;
-  const joining = spare === null ? memberFor("ghost", "nobody's") : memberFor(spare.id, spare.directory.instance ?? "");
+  const joining =
+    spare === null ? memberFor("ghost", strangeInstance(0)) : memberFor(spare.id, spare.directory.instance ?? "");
   const changes: readonly Change[] = [{ add: [joining] }, { remove: [random.pick(voters).id] }];
   const asking = { at: leader, patienceMs: fault.lastsMs };
   for (const change of random.shuffle(changes)) void administrator.ask(change, asking);
@@ -133,13 +134,14 @@ async function oddRequest({ world, node, other, random, fault }: FaultContext): 
     () => administrator.ask({}, { patienceMs }),
     () => administrator.ask({ promote: ["nobody"] }, { patienceMs }),
     () => administrator.ask({ add: [{ ...some, id: "copy" }] }, { patienceMs }),
-    () => administrator.ask({ add: [{ ...some, instance: "another" }] }, { patienceMs }),
-    () => administrator.ask({ add: [{ ...memberFor("neighbour", "neighbour's"), peer: some.peer }] }, { patienceMs }),
+    () => administrator.ask({ add: [{ ...some, instance: strangeInstance(1) }] }, { patienceMs }),
+    () =>
+      administrator.ask({ add: [{ ...memberFor("neighbour", strangeInstance(2)), peer: some.peer }] }, { patienceMs }),
     () => administrator.ask({ promote: [some.id], remove: [some.id] }, { patienceMs }),
     () => administrator.ask({ promote: [some.id] }, { patienceMs, at: node }),
-    () => administrator.ask({ add: [memberFor(gone ?? "stranger", "again")] }, { patienceMs, at: other }),
+    () => administrator.ask({ add: [memberFor(gone ?? "stranger", strangeInstance(3))] }, { patienceMs, at: other }),
     // Nobody will ever start it.
-    () => administrator.ask({ add: [memberFor("ghost", "nobody's")] }, { patienceMs }),
+    () => administrator.ask({ add: [memberFor("ghost", strangeInstance(0))] }, { patienceMs }),
     () => administrator.ask({ remove: learners.map(({ id }) => id) }, { patienceMs, isForced: true }),
   ]);
   const first = odd();
@@ -157,3 +159,8 @@ export const memberFaults: Readonly<Record<MemberFaultKind, Action>> = {
   oddRequest: errand(oddRequest),
   strandChange: errand(strandChange),
 };
+
+/** Of no directory of the run. */
+function strangeInstance(which: number): string {
+  return which.toString(16).padStart(32, "f");
+}
