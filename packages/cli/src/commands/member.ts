@@ -1,9 +1,12 @@
 /** `holdfast member`: who belongs to the cluster, and how that is changed. */
 import { setTimeout as sleep } from "node:timers/promises";
+import { HoldfastError } from "@holdfast/client";
 import type { Holdfast } from "@holdfast/client";
 import type { Command } from "commander";
+import { CommandFailure } from "../command-failure.js";
 import { withClient, withCluster } from "../context.js";
 import type { ClusterOptions, Context } from "../context.js";
+import { manual } from "../doctor/finding.js";
 import { MemberSteps } from "../members/member-steps.js";
 import { membersSummary, membersText } from "../members/member-table.js";
 import { identityAt } from "../members/node-identity.js";
@@ -49,6 +52,7 @@ function addAdd(member: Command, context: Context): void {
     .argument("<id>", "the new node")
     .option("--no-wait", "end when it is a learner")
     .action(async (id: string, options: AddOptions) => {
+      await checkNewMember(id, options);
       await change(options, context, async (steps) => {
         await steps.add({ id, peer: options.peer, client: options.client }, options.instance ?? null);
         if (options.wait) await steps.untilCaughtUp(id);
@@ -90,8 +94,9 @@ function addReplace(member: Command, context: Context): void {
     .argument("<new>", "the new node")
     .option("--force", forceText)
     .action(async (old: string, id: string, options: AddressOptions & ForceOptions) => {
+      await checkNewMember(id, options);
       await change(options, context, async (steps) => {
-        await steps.checkReplaceable(old);
+        await steps.checkReplaceable(old, id);
         await steps.add({ id, peer: options.peer, client: options.client }, options.instance ?? null);
         await steps.swap(old, id, options.force === true);
         return { removed: old, member: id };
@@ -106,6 +111,15 @@ function withAddresses(command: Command): Command {
     .option("--instance <name>", "of its data directory, from its log, when it can't be asked from here");
 }
 
+/** What can't be a node would be waited for without end, or its id be burnt. */
+async function checkNewMember(id: string, { peer, client, instance }: AddressOptions): Promise<void> {
+  const { newMemberProblem } = await import("@holdfast/server");
+  const wrong = newMemberProblem({ id, peer, client, instance: instance ?? null });
+  if (wrong === null) return;
+  const subject = wrong.field === "id" ? "" : `--${wrong.field}: `;
+  throw new CommandFailure("usage", "usage", `${subject}${wrong.problem}`);
+}
+
 /** Progress goes to people only: with --json there is one document. */
 async function change(
   options: ClusterOptions,
@@ -114,7 +128,7 @@ async function change(
 ): Promise<void> {
   const { io } = context;
   const isJson = options.json === true;
-  await withClient(options, io, async (holdfast: Holdfast) => {
+  const changing = withClient(options, io, async (holdfast: Holdfast) => {
     const steps = new MemberSteps({
       holdfast,
       identityAt,
@@ -125,4 +139,16 @@ async function change(
     if (isJson) io.out(json({ ...done, changed: steps.hasChanged }));
     else if (!steps.hasChanged) io.out("nothing to do: it is so already\n");
   });
+  await changing.catch((error: unknown) => {
+    throw withoutMajority(error);
+  });
+}
+
+/** Who has lost the majority tries --force, which decides nothing without one either. */
+export function withoutMajority(error: unknown): unknown {
+  if (!(error instanceof HoldfastError) || error.code !== "no_quorum") return error;
+  const advice =
+    "members change by the decision of a majority of the voters, with --force too: start those that are down; " +
+    `if their data directories are lost for ever: ${manual}#lost-majority`;
+  return new CommandFailure("error", error.code, `${error.message}; ${advice}`);
 }

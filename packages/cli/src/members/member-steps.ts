@@ -18,6 +18,11 @@ export interface StepParts {
   sleep(ms: number): Promise<unknown>;
 }
 
+/** Null when no instance was given by hand. */
+interface NamedInstance extends NamedNode {
+  readonly instance: string | null;
+}
+
 const pollMs = 500;
 
 /** Nobody is told the same twice in a row. */
@@ -37,8 +42,8 @@ export class MemberSteps {
       const view = await this.parts.holdfast.members();
       this.refuseRemoved(view, node.id);
       const member = find(view, node.id);
-      if (member !== null) return await this.checkMember(member, node, view.clusterId);
-      const found = instance ?? (await this.instanceOf(node, view.clusterId));
+      if (member !== null) return await this.checkMember(member, { ...node, instance }, view.clusterId);
+      const found = await this.instanceOf({ ...node, instance }, view.clusterId);
       if (found === null) {
         await this.wait(`${plain(node.id)}: nobody answers at ${plain(node.client)}`);
         continue;
@@ -56,8 +61,7 @@ export class MemberSteps {
       if (member === null) throw unknownMember(id);
       if (member.role !== "learner") return;
       if (member.isCaughtUp) return this.tell(`${plain(id)} has caught up`);
-      const state = member.isUp ? `learner at ${member.percent} %` : "learner, not linked with the leader";
-      await this.wait(`${plain(id)}: ${state}`);
+      await this.wait(`${plain(id)}: ${await this.stateOf(member)}`);
     }
   }
 
@@ -93,16 +97,20 @@ export class MemberSteps {
         this.refuseRemoved(view, id);
         const member = find(view, id);
         if (member === null) throw unknownMember(id);
-        const promote = member.role === "learner" ? [id] : [];
-        const remove = find(view, old) === null ? [] : [old];
-        return promote.length + remove.length === 0 ? null : { promote, remove, force };
+        const isOldThere = find(view, old) !== null;
+        if (member.role === "learner") return { promote: [id], remove: isOldThere ? [old] : [], force };
+        // Both are done in one change: a voter beside the old one came some other way, and a removal alone would cost the cluster a vote.
+        if (isOldThere) throw votesAlready(id, old);
+        return null;
       },
       `${plain(id)} is a voter, ${plain(old)} is removed`,
     );
   }
 
   /** Before anything is begun. */
-  async checkReplaceable(old: string): Promise<void> {
+  async checkReplaceable(old: string, id: string): Promise<void> {
+    if (old === id)
+      throw new CommandFailure("usage", "usage", `${plain(id)} can't take its own place: NEW is a new id`);
     const view = await this.parts.holdfast.members();
     if (find(view, old) === null && !view.removed.includes(old)) throw unknownMember(old);
   }
@@ -133,25 +141,39 @@ export class MemberSteps {
     }
   }
 
-  private async checkMember(member: MemberView, node: NamedNode, clusterId: string): Promise<void> {
+  private async checkMember(member: MemberView, node: NamedInstance, clusterId: string): Promise<void> {
     for (const address of ["peer", "client"] as const) {
       if (member[address] === node[address]) continue;
       const problem = `${plain(node.id)} is a member with --${address} ${plain(member[address])}, not ${plain(node[address])}`;
       throw new CommandFailure("error", "address_differs", problem);
     }
+    if (node.instance !== null && node.instance !== member.instance) throw instanceDiffers(node.id);
     const found = await this.parts.identityAt(node.client);
     if (found === null) return;
     checkIdentity(found, node, clusterId);
-    if (found.instance === member.instance) return;
-    const problem = `${plain(node.id)} is a member with another data directory: remove it, and add the new one under another id`;
-    throw new CommandFailure("error", "instance_differs", problem);
+    if (found.instance !== member.instance) throw instanceDiffers(node.id);
   }
 
-  private async instanceOf(node: NamedNode, clusterId: string): Promise<string | null> {
+  /** Of a learner, for whoever waits. Throws when another data directory has taken its place. */
+  private async stateOf(member: MemberView): Promise<string> {
+    if (member.isUp) return `learner at ${member.percent} %`;
+    const found = await this.parts.identityAt(member.client);
+    if (found === null) {
+      const advice = `start it; if its directory is lost: holdfast member remove ${plain(member.id)}, and another id for the new one`;
+      return `learner, and nobody answers at ${plain(member.client)}: ${advice}`;
+    }
+    if (found.id === member.id && found.instance !== member.instance) throw instanceDiffers(member.id);
+    return "learner, not linked with the leader";
+  }
+
+  /** What the node itself says goes before what was given by hand. */
+  private async instanceOf(node: NamedInstance, clusterId: string): Promise<string | null> {
     const found = await this.parts.identityAt(node.client);
-    if (found === null) return null;
+    if (found === null) return node.instance;
     checkIdentity(found, node, clusterId);
-    return found.instance;
+    if (node.instance === null || node.instance === found.instance) return found.instance;
+    const problem = `the node at ${plain(node.client)} has the instance ${plain(found.instance)}, not ${plain(node.instance)}`;
+    throw new CommandFailure("error", "node_differs", problem);
   }
 
   private refuseRemoved(view: MembersView, id: string): void {
@@ -181,6 +203,16 @@ function unknownMember(id: string): CommandFailure {
     "unknown_member",
     `${plain(id)} is no member of this cluster: see holdfast member list`,
   );
+}
+
+function instanceDiffers(id: string): CommandFailure {
+  const problem = `${plain(id)} is a member with another data directory: remove it, and add the new one under another id`;
+  return new CommandFailure("error", "instance_differs", problem);
+}
+
+function votesAlready(id: string, old: string): CommandFailure {
+  const problem = `${plain(id)} is a voter already, so it can't take the place of ${plain(old)}: name a new node, or see holdfast member remove`;
+  return new CommandFailure("error", "already_member", problem);
 }
 
 /** The same change may go through later, or has gone through already. */

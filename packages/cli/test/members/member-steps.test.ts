@@ -102,6 +102,33 @@ describe("member add", () => {
     const cluster = new FakeMembers();
     await cluster.steps.add(addressesOf("n4"), "i-by-hand");
     assert.equal(cluster.members.at(-1)?.instance, "i-by-hand");
+    await cluster.steps.add(addressesOf("n4"), "i-by-hand");
+    // A slip: the node that is there would wait for ever, and end with 80.
+    await assert.rejects(cluster.steps.add(addressesOf("n4"), "i-n4"), { code: "instance_differs" });
+    cluster.waits("n5");
+    await assert.rejects(cluster.steps.add(addressesOf("n5"), "i-n6"), {
+      code: "node_differs",
+      message: /has the instance i-n5, not i-n6/,
+    });
+    assert.equal(cluster.asked.length, 1);
+  });
+
+  it("says why a learner isn't linked: nobody is there, or another directory", async () => {
+    const cluster = new FakeMembers();
+    cluster.apply({ add: [{ ...addressesOf("n4"), instance: "i-n4" }] });
+    cluster.edit("n4", { isUp: false });
+    cluster.onWait = afterWaits(
+      () => cluster.waits("n4"),
+      () => cluster.waits("n4", { instance: "wiped" }),
+    );
+    const refusal = { code: "instance_differs", exitCode: 1, message: /under another id$/ };
+    await assert.rejects(cluster.steps.promote("n4", true), refusal);
+    await assert.rejects(cluster.steps.untilCaughtUp("n4"), refusal);
+    assert.match(
+      cluster.lines[0] ?? "",
+      /^n4: learner, and nobody answers at n4:7101: start it; if its directory is lost: holdfast member remove n4/,
+    );
+    assert.equal(cluster.lines[1], "n4: learner, not linked with the leader");
   });
 });
 
@@ -147,11 +174,11 @@ describe("member promote and remove", () => {
 });
 
 describe("member replace", () => {
-  async function replace(cluster: FakeMembers): Promise<boolean> {
+  async function replace(cluster: FakeMembers, id = "n4", force = false): Promise<boolean> {
     const { steps } = cluster;
-    await steps.checkReplaceable("n3");
-    await steps.add(addressesOf("n4"), null);
-    await steps.swap("n3", "n4", false);
+    await steps.checkReplaceable("n3", id);
+    await steps.add(addressesOf(id), null);
+    await steps.swap("n3", id, force);
     return steps.hasChanged;
   }
 
@@ -171,10 +198,6 @@ describe("member replace", () => {
       (cluster) => cluster.apply({ add: [{ ...addressesOf("n4"), instance: "i-n4" }] }),
       (cluster) => {
         cluster.apply({ add: [{ ...addressesOf("n4"), instance: "i-n4" }] });
-        cluster.apply({ promote: ["n4"] });
-      },
-      (cluster) => {
-        cluster.apply({ add: [{ ...addressesOf("n4"), instance: "i-n4" }] });
         cluster.apply({ remove: ["n3"] });
       },
     ];
@@ -187,6 +210,43 @@ describe("member replace", () => {
       assert.deepEqual(cluster.roles(), ["n1 voter", "n2 voter", "n4 voter"]);
       assert.deepEqual(cluster.removed, ["n3"]);
     }
+  });
+
+  it("waits for its own change, begun before it was interrupted, and has nothing left to do", async () => {
+    const cluster = new FakeMembers();
+    cluster.apply({ add: [{ ...addressesOf("n4"), instance: "i-n4" }] });
+    cluster.edit("n4", { role: "voter" });
+    cluster.edit("n3", { role: "outgoing" });
+    cluster.isChanging = true;
+    cluster.onWait = afterWaits(() => {
+      cluster.apply({ remove: ["n3"] });
+      cluster.isChanging = false;
+    });
+    assert.equal(await replace(cluster), false);
+    assert.deepEqual(cluster.asked, []);
+  });
+
+  it("is no removal: of a node by itself, or by one that has its vote already", async () => {
+    for (const force of [false, true]) {
+      const cluster = new FakeMembers();
+      await assert.rejects(replace(cluster, "n3", force), { code: "usage", exitCode: 2, message: /its own place/ });
+      const refusal = { code: "already_member", exitCode: 1, message: /^n2 is a voter already, .* the place of n3/ };
+      await assert.rejects(replace(cluster, "n2", force), refusal);
+      assert.deepEqual([cluster.asked, cluster.removed], [[], []]);
+    }
+  });
+
+  it("is refused when the new node gets its vote some other way meanwhile", async () => {
+    const cluster = new FakeMembers();
+    cluster.waits("n4");
+    cluster.onWait = () => cluster.edit("n4", { isCaughtUp: true });
+    cluster.onChange = () => {
+      if (cluster.asked.length < 2) return;
+      cluster.edit("n4", { role: "voter" });
+      refuse("already_member", "n4");
+    };
+    await assert.rejects(replace(cluster), { code: "already_member" });
+    assert.deepEqual(cluster.removed, []);
   });
 
   it("begins nothing for a node that isn't there", async () => {
