@@ -1,5 +1,6 @@
 /** A node that takes no clients says at /readyz why: it is starting, it is stopping, or its cluster is not formed yet. */
 import { HoldfastError } from "@holdfast/client";
+import { GetError, getJson } from "@holdfast/server/http-get";
 
 const readinessMs = 1_000;
 /** "host:port: Unexpected server response: 503", in the list that an error has as its cause. */
@@ -20,10 +21,10 @@ async function readinessIn(problem: string): Promise<string> {
   const endpoint = unreadyPattern.exec(problem)?.[1];
   if (endpoint === undefined) return problem;
   try {
-    const response = await fetch(`http://${endpoint}/readyz`, { signal: AbortSignal.timeout(readinessMs) });
-    const body = (await response.json()) as { detail?: unknown } | null;
-    return typeof body?.detail === "string" ? `${endpoint}: ${body.detail}` : problem;
-  } catch {
+    await getJson(endpoint, "/readyz", { timeoutMs: readinessMs });
+    return problem; // it has become ready meanwhile
+  } catch (error) {
+    if (error instanceof GetError && error.kind === "refused") return `${endpoint}: ${error.message}`;
     return problem; // it has gone meanwhile, or is no node
   }
 }

@@ -12,6 +12,7 @@ import { ConfigError, parseConfig } from "./config.js";
 import type { Config, ConfigEnvironment } from "./config.js";
 import { removedFromCluster, replacedInCluster } from "./endings.js";
 import type { Ending } from "./endings.js";
+import { getJson } from "./http-get.js";
 import type { Logger } from "./ports.js";
 
 /** What a node of a running cluster tells one that wants to join (`/v1/cluster`). */
@@ -196,13 +197,7 @@ async function findCluster({ endpoints }: JoinOptions, parts: JoinParts): Promis
 
 /** Over HTTP. Rejects with a sentence for a person. */
 export async function askForCluster(endpoint: string, stop: AbortSignal): Promise<ClusterFacts> {
-  const signal = AbortSignal.any([stop, AbortSignal.timeout(answerMs)]);
-  const response = await fetch(`http://${endpoint}/v1/cluster`, { signal }).catch((error: unknown) => {
-    const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
-    throw new Error(cause instanceof Error ? cause.message : String(cause));
-  });
-  const body = (await response.json()) as Partial<ClusterFacts> & { readonly detail?: string };
-  if (!response.ok) throw new Error(body.detail ?? `HTTP ${response.status}`);
+  const body = await getJson<Partial<ClusterFacts>>(endpoint, "/v1/cluster", { timeoutMs: answerMs, stop });
   // A release that doesn't tell the members yet.
   const { cluster, clusterId, timing, limits, removed, members = [] } = body;
   const areTexts =

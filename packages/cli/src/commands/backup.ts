@@ -1,5 +1,6 @@
 /** `holdfast backup`: a consistent snapshot of the cluster's state, from any of its nodes, in one file. */
 import type { WrittenBackup } from "@holdfast/server";
+import { GetError, getBytes, getJson } from "@holdfast/server/http-get";
 import type { Command } from "commander";
 import { CommandFailure } from "../command-failure.js";
 import { endpointsFor, withCluster } from "../context.js";
@@ -47,11 +48,12 @@ async function sourceFor(options: BackupOptions, endpoints: string): Promise<str
   const problems: string[] = [];
   const ask = async (endpoint: string): Promise<BackupSource> => {
     try {
-      const response = await fetch(`http://${endpoint}/v1/status`, { signal: AbortSignal.timeout(options.timeout) });
-      if (response.ok) return { endpoint, status: (await response.json()) as SourceStatus };
-      problems.push(`${endpoint}: ${await problemIn(response)}`);
+      const status = await getJson<SourceStatus>(endpoint, "/v1/status", { timeoutMs: options.timeout });
+      if (Array.isArray(status.nodes)) return { endpoint, status };
+      problems.push(`${endpoint}: it is no node of a cluster`);
     } catch (error) {
-      problems.push(`${endpoint}: ${messageOf(error)}`);
+      if (!(error instanceof GetError)) throw error;
+      problems.push(`${endpoint}: ${error.message}`);
     }
     return { endpoint, status: null };
   };
@@ -84,76 +86,19 @@ async function fetchBackup(endpoint: string, file: string, options: BackupOption
   return writeBackupFile(file, bytesFrom(endpoint, options.timeout), { overwrite: options.force === true });
 }
 
-/** Asks when the first bytes are wanted: whoever may not write the file doesn't trouble the node. */
+/**
+ * Asks when the first bytes are wanted: whoever may not write the file doesn't trouble the node. It takes a snapshot before its first byte;
+ * afterwards only a silent connection is given up.
+ */
 async function* bytesFrom(endpoint: string, timeoutMs: number): AsyncGenerator<Uint8Array> {
-  // It takes a snapshot before its first byte; afterwards only a silent connection is given up.
-  const silence = new Silence(timeoutMs);
   try {
-    const response = await fetch(`http://${endpoint}/v1/backup`, { signal: silence.signal });
-    silence.restart();
-    if (!response.ok) throw await refusalIn(endpoint, response);
-    if (response.body === null) throw new CommandFailure("error", "unreachable", `${endpoint} sent nothing`);
-    for await (const bytes of response.body) {
-      silence.restart();
-      yield bytes as Uint8Array;
-      silence.restart();
-    }
+    yield* getBytes(endpoint, "/v1/backup", { timeoutMs });
   } catch (error) {
-    if (error instanceof CommandFailure) throw error;
-    throw new CommandFailure("error", "unreachable", `${endpoint} broke the backup off: ${messageOf(error)}`);
-  } finally {
-    silence.end();
+    if (!(error instanceof GetError)) throw error;
+    const { kind, code, message } = error;
+    const problem = kind === "silent" ? `${endpoint} broke the backup off: ${message}` : `${endpoint}: ${message}`;
+    throw new CommandFailure("error", code ?? "unreachable", plain(problem));
   }
-}
-
-class Silence {
-  readonly #controller = new AbortController();
-  readonly #timeoutMs: number;
-  #timer: NodeJS.Timeout;
-
-  constructor(timeoutMs: number) {
-    this.#timeoutMs = timeoutMs;
-    this.#timer = this.#arm();
-  }
-
-  get signal(): AbortSignal {
-    return this.#controller.signal;
-  }
-
-  restart(): void {
-    clearTimeout(this.#timer);
-    this.#timer = this.#arm();
-  }
-
-  end(): void {
-    clearTimeout(this.#timer);
-  }
-
-  #arm(): NodeJS.Timeout {
-    return setTimeout(
-      () => this.#controller.abort(new Error(`nothing came for ${this.#timeoutMs} ms`)),
-      this.#timeoutMs,
-    );
-  }
-}
-
-async function refusalIn(endpoint: string, response: Response): Promise<CommandFailure> {
-  const body: unknown = await response.json().catch(() => null);
-  const { code, detail } = (body ?? {}) as { readonly code?: unknown; readonly detail?: unknown };
-  const problem = typeof detail === "string" ? detail : `HTTP status ${response.status}`;
-  return new CommandFailure("error", typeof code === "string" ? code : "unreachable", plain(`${endpoint}: ${problem}`));
-}
-
-async function problemIn(response: Response): Promise<string> {
-  const body: unknown = await response.json().catch(() => null);
-  const { detail } = (body ?? {}) as { readonly detail?: unknown };
-  return typeof detail === "string" ? detail : `HTTP status ${response.status}`;
-}
-
-/** fetch hides the cause one level down. */
-function messageOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  return error.cause instanceof Error && error.cause.message !== "" ? error.cause.message : error.message;
 }
 
 /** The facts of a backup, for programs. */

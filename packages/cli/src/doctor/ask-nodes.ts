@@ -2,9 +2,9 @@
 import { performance } from "node:perf_hooks";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { CheckupAnswer, ClockReading } from "@holdfast/server";
+import { GetError, getJson } from "@holdfast/server/http-get";
 import type { ClockSample } from "./clock-rates.js";
 import type { AskError, NodeFacts } from "./cluster-facts.js";
-import { ForeignError, getJson, messageOf } from "./get-json.js";
 
 export interface AskOptions {
   /** For one answer. */
@@ -35,15 +35,15 @@ interface Asked {
 
 async function ask(endpoint: string, timeoutMs: number): Promise<Asked> {
   try {
-    return { endpoint, answer: await getJson<CheckupAnswer>(endpoint, "/v1/checkup", timeoutMs), error: null };
+    return { endpoint, answer: await getJson<CheckupAnswer>(endpoint, "/v1/checkup", { timeoutMs }), error: null };
   } catch (error) {
     return { endpoint, answer: null, error: askErrorFor(error) };
   }
 }
 
 function askErrorFor(error: unknown): AskError {
-  const kind = error instanceof ForeignError ? "foreign" : "silent";
-  return { kind, message: messageOf(error) };
+  if (!(error instanceof GetError)) throw error;
+  return { kind: error.kind === "silent" ? "silent" : "foreign", message: error.message };
 }
 
 function membersOf({ host, file }: CheckupAnswer): readonly (readonly [string, string])[] {
@@ -87,7 +87,7 @@ async function sampleClock(endpoint: string, boot: number | null, options: AskOp
 async function readClock(endpoint: string, boot: number | null, timeoutMs: number): Promise<ClockSample | null> {
   const sentMs = performance.now();
   try {
-    const reading = await getJson<ClockReading>(endpoint, "/v1/clock", timeoutMs);
+    const reading = await getJson<ClockReading>(endpoint, "/v1/clock", { timeoutMs });
     const receivedMs = performance.now();
     return reading.boot === boot ? { sentMs, receivedMs, monotonicMs: reading.monotonicMs } : null;
   } catch {

@@ -1,4 +1,5 @@
 /** Asks a node that waits to be added who it is: a member is an id together with the instance that its data directory drew. */
+import { GetError, getJson } from "@holdfast/server/http-get";
 import { CommandFailure } from "../command-failure.js";
 import { plain } from "../output.js";
 
@@ -23,14 +24,14 @@ const answerMs = 3_000;
 /** Null when nobody answers there, or the node is still starting. */
 export async function identityAt(client: string): Promise<NodeIdentity | null> {
   try {
-    const response = await fetch(`http://${client}/v1/identity`, { signal: AbortSignal.timeout(answerMs) });
-    if (!response.ok) return null;
-    const { id, instance, peer, client: own, clusterId } = (await response.json()) as Partial<NodeIdentity>;
+    const found = await getJson<Partial<NodeIdentity>>(client, "/v1/identity", { timeoutMs: answerMs });
+    const { id, instance, peer, client: own, clusterId } = found;
     const areTexts = [id, instance, peer, own].every((each) => typeof each === "string");
     if (!areTexts) return null;
     return { id, instance, peer, client: own, clusterId: clusterId ?? null } as NodeIdentity;
-  } catch {
-    return null;
+  } catch (error) {
+    if (error instanceof GetError) return null;
+    throw error;
   }
 }
 

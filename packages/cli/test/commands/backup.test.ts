@@ -1,7 +1,10 @@
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { Server } from "node:http";
+import { createServer as createSocketServer } from "node:net";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -84,6 +87,20 @@ describe("holdfast backup", () => {
     const { code, err } = await run("backup", join(folder, "b"), "--node", "n7", "--endpoints", endpoint);
     assert.equal(code, 1);
     assert.match(err, /node n7 doesn't answer/);
+  });
+
+  it("says so, in a process of its own, when whoever listens hangs up at once", async () => {
+    const server = createSocketServer((socket) => socket.destroy());
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const endpoint = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const program = new URL("../../../bin/holdfast.js", import.meta.url).pathname;
+    const child = spawn(process.execPath, [program, "backup", join(folder, "b"), "--endpoints", endpoint]);
+    let err = "";
+    child.stderr.on("data", (text: Buffer) => (err += text.toString()));
+    const [code] = (await once(child, "close")) as [number];
+    server.close();
+    assert.equal(code, 1, err);
+    assert.match(err, /no node answers \(127\.0\.0\.1:\d+: the connection was closed without an answer\)/);
   });
 
   it("refuses what is no list of nodes, and a file that is there", async () => {
