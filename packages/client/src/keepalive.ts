@@ -201,7 +201,7 @@ export class Keepalive {
   }
 
   private lossReason(): LockLossReason {
-    if (this.lease.runsByMonotonicClock) return "clock_jump";
+    if (this.lease.wasSuspendedAway) return "clock_jump";
     return this.stalledMs >= usableMs(this.lease.ttlMs) / 4 ? "loop_stall" : "expired";
   }
 

@@ -27,6 +27,13 @@ export function elapsedMs(clock: Clock, since: Instant): number {
   return Math.max(clock.monotonicMs() - since.monotonicMs, clock.suspendAwareMs() - since.suspendAwareMs);
 }
 
+/**
+ * By how much the clock that runs through a suspend must be ahead before a suspend is taken for the reason. It may be as coarse as 20 ms
+ * (ports.ts; os.uptime() has steps of 10 ms), each of the two looks at it falls anywhere in a step, and between the looks at the two clocks
+ * the process may have waited for a CPU. A suspend that took less of a lease isn't what ended it.
+ */
+const suspendSlackMs = 100;
+
 /** The later of two moments of one process. */
 export function laterOf(a: Instant, b: Instant): Instant {
   return a.monotonicMs >= b.monotonicMs ? a : b;
@@ -66,8 +73,10 @@ export class Lease {
     return elapsedMs(this.clock, this.renewedAt);
   }
 
-  /** Whether the monotonic clock alone would still call it running: then a suspend has used it up. */
-  get runsByMonotonicClock(): boolean {
-    return this.clock.monotonicMs() - this.renewedAt.monotonicMs < usableMs(this.ttlMs);
+  /** Whether a suspend has used it up: the monotonic clock alone, which stood still in it, would still call it running. */
+  get wasSuspendedAway(): boolean {
+    const runMs = this.clock.monotonicMs() - this.renewedAt.monotonicMs;
+    const passedMs = this.clock.suspendAwareMs() - this.renewedAt.suspendAwareMs;
+    return runMs < usableMs(this.ttlMs) && passedMs - runMs > suspendSlackMs;
   }
 }

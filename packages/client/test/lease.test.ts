@@ -69,6 +69,35 @@ describe("clocks", () => {
     assert.equal(lock.lossReason, "clock_jump");
   });
 
+  // os.uptime() has steps of 10 ms: seen just before a step and just after another it is ahead.
+  test("a clock with steps is no suspend, wherever in them the lease begins and ends", async () => {
+    for (const stepMs of [10, 20]) {
+      for (let offsetMs = 0; offsetMs < stepMs; offsetMs += 1) {
+        const world = new World();
+        world.clock.suspendAwareStepMs = stepMs;
+        await world.clock.advance(offsetMs + 0.5);
+        const holdfast = await world.connect({ ttlMs });
+        const lock = await world.within(1_000, holdfast.acquire("doc:42"));
+        for (const node of world.cluster.nodes) node.reach = "silent";
+        await world.clock.advance(2 * ttlMs);
+        assert.equal(lock.lossReason, "expired", `step ${stepMs}, offset ${offsetMs}`);
+      }
+    }
+  });
+
+  test("an outage in which the machine is suspended for a moment is one", async () => {
+    for (const [suspendedMs, reason] of [
+      [90, "expired"],
+      [200, "clock_jump"],
+    ] as const) {
+      const { world, lock } = await holder();
+      for (const node of world.cluster.nodes) node.reach = "silent";
+      world.clock.suspend(suspendedMs);
+      await world.clock.advance(2 * ttlMs);
+      assert.equal(lock.lossReason, reason);
+    }
+  });
+
   test("a suspend that nobody asks about is found within a second of running", async () => {
     const { world, lock } = await holder();
     await world.clock.advance(1_000);

@@ -11,6 +11,8 @@ interface Entry {
 export class VirtualClock implements Clock {
   /** Whether somebody keeps the process alive now. */
   isKept = false;
+  /** Of the clock that runs through a suspend, as of os.uptime(); 0: it shows every instant. */
+  suspendAwareStepMs = 0;
   private nowMs = 1_000;
   private suspendedMs = 5_000_000;
   private order = 0;
@@ -22,7 +24,8 @@ export class VirtualClock implements Clock {
   }
 
   suspendAwareMs(): number {
-    return this.nowMs + this.suspendedMs;
+    const shownMs = this.nowMs + this.suspendedMs;
+    return this.suspendAwareStepMs === 0 ? shownMs : shownMs - (shownMs % this.suspendAwareStepMs);
   }
 
   setTimer(delayMs: number, run: () => void): Timer {
