@@ -53,7 +53,7 @@ function goalsOf(part, result) {
     case "sessions":
       return Object.values(result.rows).flatMap(({ title, figures }) => [
         goal(`${title}: cores`, figures.cores.median, { max: 0.5 }),
-        goal(`${title}: kB of memory per connection`, figures.bytes.median, { max: 40 }),
+        goal(`${title}: kB of memory per session`, figures.bytesPerSession.median, { max: 40 }),
         goal(`${title}: lost`, figures.lost.median, { max: 0 }),
       ]);
     case "overload":

@@ -15,7 +15,7 @@ Measures this lock service, and beside it those of etcd, ZooKeeper and Redis tha
                     sessions   10,000 connections; 100,000 sessions over 1,000 connections
                     overload   ten times the load that saturates
   --peers LIST    which of ${peerNames.join(", ")}, or none (default: all that are installed)
-  --rounds N      rounds of cycles, contended and handoff, interleaved; their median counts (default 5)
+  --rounds N      rounds of cycles, contended, handoff and flat; their median counts (default 5)
   --seconds N     how long each measurement takes, after a warm-up (default 5)
   --trials N      how many leaders failover kills at each service (default 50)
   --scale F       above 0 to 1: shrinks the sizes of handoff, flat and sessions, to try them out (default 1)

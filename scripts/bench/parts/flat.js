@@ -27,12 +27,16 @@ export async function flat(context) {
   const peer = new HoldfastPeer(freshFolder(context, "holdfast"), { isProbed: true });
   const figures = new Figures("many locks held", columns);
   await withPeers([peer], context, async () => {
-    const empty = await holding(peer, few, context);
-    figures.add(rowOf(few), 1, empty.figures);
+    context.say("warming up");
+    await cyclesBeside(peer, context);
     const count = Math.max(2 * few, scaled(context, many));
-    const full = await holding(peer, count, context);
-    const bytesPerLock = (full.heapBytes - empty.heapBytes) / (count - few);
-    figures.add(rowOf(count), 1, { ...full.figures, bytesPerLock });
+    const empty = await holding(peer, few, context, figures);
+    const full = await holding(peer, count, context, figures);
+    context.say(`restarting with ${count} locks`);
+    figures.add(rowOf(count), 1, {
+      bytesPerLock: (full.heapBytes - empty.heapBytes) / (count - few),
+      restartSeconds: await restart(peer),
+    });
   });
   return figures.result();
 }
@@ -44,10 +48,27 @@ function rowOf(count) {
 
 /**
  * @param {HoldfastPeer} peer
- * @param {number} count
  * @param {import("./part.js").Context} context
  */
-async function holding(peer, count, context) {
+async function cyclesBeside(peer, { options }) {
+  const { cyclesPerSecond } = await closedLoop(peer.contenders[0], {
+    clients,
+    nameOf: (client) => `beside-${client}`,
+    warmupMs: warmupMsFor(options),
+    measureMs: options.seconds * 1_000,
+    pids: () => peer.pids(),
+  });
+  return cyclesPerSecond;
+}
+
+/**
+ * What the leader's heap holds while so many locks are held. Their holder is killed then; they stay for a TTL.
+ * @param {HoldfastPeer} peer
+ * @param {number} count
+ * @param {import("./part.js").Context} context
+ * @param {Figures} figures
+ */
+async function holding(peer, count, context, figures) {
   const { options, say } = context;
   say(`taking ${count} locks`);
   await Promise.all(peer.processes().map((each) => each.ask({ kind: "reset" })));
@@ -60,21 +81,17 @@ async function holding(peer, count, context) {
     ttlMs,
   });
   try {
-    say(`cycles beside ${count} locks`);
-    const { cyclesPerSecond } = await closedLoop(peer.contenders[0], {
-      clients,
-      nameOf: (client) => `beside-${count}-${client}`,
-      warmupMs: warmupMsFor(options),
-      measureMs: options.seconds * 1_000,
-      pids: () => peer.pids(),
-    });
+    for (let round = 1; round <= options.rounds; round += 1) {
+      say(`round ${round} of ${options.rounds}: cycles beside ${count} locks`);
+      figures.add(rowOf(count), round, { cycles: await cyclesBeside(peer, context) });
+    }
     const turns = await Promise.all(peer.processes().map((each) => each.ask({ kind: "report" })));
+    figures.add(rowOf(count), 1, {
+      longestOwnMs: Math.max(...turns.map((each) => each.longestOwnMs)),
+      longestMs: Math.max(...turns.map((each) => each.longestMs)),
+    });
     const { heapBytes } = await (await peer.leader()).ask({ kind: "heap" });
-    say(`restarting with ${count} locks`);
-    const restartSeconds = await restart(peer);
-    const longestMs = Math.max(...turns.map((each) => each.longestMs));
-    const longestOwnMs = Math.max(...turns.map((each) => each.longestOwnMs));
-    return { heapBytes, figures: { cycles: cyclesPerSecond, longestOwnMs, longestMs, restartSeconds } };
+    return { heapBytes };
   } finally {
     await holder.kill();
   }

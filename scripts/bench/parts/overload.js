@@ -4,10 +4,12 @@ import { closedLoop } from "../load.js";
 import { HoldfastPeer } from "../peers/holdfast.js";
 import { Started } from "../processes.js";
 import { Figures } from "../results.js";
-import { freshFolder, warmupMsFor, withPeers } from "./part.js";
+import { freshFolder, withPeers } from "./part.js";
 
 const flood = fileURLToPath(new URL("../children/flood.js", import.meta.url));
-const clients = 256;
+/** More clients than it takes to saturate it, each waiting for its answers. */
+const clients = 2_048;
+const warmupMs = 5_000;
 const times = 10;
 /** Processes that offer the load: one alone couldn't. */
 const floods = 2;
@@ -18,6 +20,7 @@ const columns = {
   offered: { title: "offered/s", better: null, digits: 0 },
   done: { title: "cycles/s done", better: "more", digits: 0 },
   overloaded: { title: "refused as overloaded/s", better: null, digits: 0 },
+  timedOut: { title: "not granted in time/s", better: null, digits: 0 },
   failed: { title: "failed otherwise/s", better: null, digits: 0 },
   lost: { title: "leases lost", better: null, digits: 0 },
   late: { title: "turns longer than a heartbeat", better: null, digits: 0 },
@@ -33,8 +36,9 @@ export async function overload(context) {
     say("the load that saturates");
     const { cyclesPerSecond } = await closedLoop(peer.contenders[0], {
       clients,
+      connections: floods * connectionsPerFlood,
       nameOf: (client) => `peak-${client}`,
-      warmupMs: warmupMsFor(options),
+      warmupMs,
       measureMs: options.seconds * 1_000,
       pids: () => peer.pids(),
     });
@@ -60,17 +64,20 @@ async function flooded(peer, rate, context) {
   try {
     await Promise.all(started.map((each) => each.next()));
     const leader = await peer.leader();
-    await leader.ask({ kind: "reset" });
     const before = await peer.term();
     const order = { endpoints: peer.endpoints, connections: connectionsPerFlood, rate: rate / floods, seconds };
-    const counts = await Promise.all(started.map((each) => each.ask(order)));
+    await Promise.all(started.map((each) => each.ask(order)));
+    await leader.ask({ kind: "reset" });
+    const counts = await Promise.all(started.map((each) => each.next()));
     const { late } = await leader.ask({ kind: "report" });
     const sum = (/** @type {string} */ name) => counts.reduce((total, count) => total + count[name], 0);
-    const perSecond = (/** @type {string} */ name) => sum(name) / seconds;
+    const perSecond = (/** @type {string} */ name) =>
+      counts.reduce((total, count) => total + count[name] / count.seconds, 0);
     return {
       offered: perSecond("offered"),
       done: perSecond("done"),
       overloaded: perSecond("overloaded"),
+      timedOut: perSecond("timedOut"),
       failed: perSecond("failed"),
       lost: sum("lost"),
       late,

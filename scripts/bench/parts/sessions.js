@@ -15,6 +15,7 @@ const limits = { clientConnectionsMax: 20_000, sessionsMax: 200_000 };
 const columns = {
   cores: { title: "server CPU, cores", better: null, digits: 2 },
   bytes: { title: "leader's memory, kB/connection", better: null, digits: 1 },
+  bytesPerSession: { title: "kB/session", better: null, digits: 1 },
   lost: { title: "locks lost", better: null, digits: 0 },
 };
 
@@ -55,7 +56,7 @@ async function living(peer, connections, each, context) {
     await sleep(Math.max(measureMsMin, context.options.seconds * 1_000));
     const cores = ((cpuSeconds(peer.pids()) - cpuBefore) * 1_000) / (performance.now() - startMs);
     const bytes = (residentBytes((await peer.leader()).pid) - before) / connections / 1_000;
-    return { cores, bytes, lost: await holder.lost() };
+    return { cores, bytes, bytesPerSession: bytes / each, lost: await holder.lost() };
   } finally {
     await holder.kill();
   }
