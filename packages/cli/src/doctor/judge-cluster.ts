@@ -13,9 +13,12 @@ export function judgeCluster(facts: ClusterFacts): readonly Finding[] {
   const examined = examinedIn(facts);
   const silent = judgeReach(facts, examined);
   if (examined.length === 0) return silent;
+  const identified = judgeClusterIds(examined);
+  // What follows compares nodes with each other: of two clusters' nodes it would say nothing that is true.
+  if (clustersIn(examined).size > 1) return [...silent, ...identified];
   return [
     ...silent,
-    ...judgeClusterIds(examined),
+    ...identified,
     ...judgeConfiguration(facts, examined),
     ...judgeLeader(examined),
     ...judgeLinks(examined),
@@ -113,11 +116,15 @@ function reachFault(
       mend: `start it; if it is never to come back: holdfast member remove ${id}`,
     });
   }
+  const isMajorityLost = leaderIn(examined) === null && votersWithoutMajority(examined) !== null;
+  const replacement = isMajorityLost
+    ? `${manual}#lost-majority (without a majority no member can be replaced)`
+    : replaceCommand(id ?? "ID");
   return problem("reachable", {
     node: id,
     seen,
     why: "While it is down the cluster bears fewer failures, or has no majority left.",
-    mend: `start it; if it refuses: ${refusedPage}; if its disk is lost: ${replaceCommand(id ?? "ID")}`,
+    mend: `start it; if it refuses: ${refusedPage}; if its disk is lost: ${replacement}`,
   });
 }
 
@@ -126,23 +133,35 @@ function isLearner(id: string, examined: readonly Examined[]): boolean {
   return sets.length > 0 && sets.every(({ learners }) => learners.some((learner) => learner.id === id));
 }
 
+/** Their nodes by the cluster's id; those that are not formed yet have none. */
+function clustersIn(examined: readonly Examined[]): ReadonlyMap<string, readonly string[]> {
+  const clusters = new Map<string, readonly string[]>();
+  for (const { id, after } of examined) {
+    const clusterId = after.status?.clusterId ?? "";
+    if (clusterId !== "") clusters.set(clusterId, [...(clusters.get(clusterId) ?? []), id]);
+  }
+  return clusters;
+}
+
 function judgeClusterIds(examined: readonly Examined[]): readonly Finding[] {
-  const idOf = ({ after }: Examined): string => after.status?.clusterId ?? "";
-  const formed = examined.filter((node) => idOf(node) !== "");
-  const counts = new Map<string, number>();
-  for (const node of formed) counts.set(idOf(node), (counts.get(idOf(node)) ?? 0) + 1);
-  const [most] = [...counts].sort((a, b) => b[1] - a[1])[0] ?? [""];
-  const faults = formed
-    .filter((node) => idOf(node) !== most)
-    .map((node) =>
+  const clusters = clustersIn(examined);
+  const faults: Finding[] = [];
+  if (clusters.size > 1) {
+    const told = [...clusters].map(([clusterId, ids]) => `${clusterId} (${listed(ids)})`);
+    faults.push(
       problem("cluster id", {
-        node: node.id,
-        seen: `belongs to cluster ${idOf(node)}, most others to ${most}`,
-        why: "These addresses lead to two clusters: clients of one take the other's locks for their own.",
-        mend: `correct --endpoints; a node in the wrong place: ${refusedPage}`,
+        node: null,
+        seen: `these addresses lead to ${clusters.size} clusters: ${told.join(", ")}`,
+        why: "Clients of one take the other's locks for their own. Nothing else can be judged of nodes that don't belong together.",
+        mend: `stop the nodes of the one that should be gone (an old one beside its restore: ${manual}#restore), or correct --endpoints, and run this again`,
       }),
     );
-  const twice = examined.filter(({ id }, at) => examined.findIndex((each) => each.id === id) < at);
+  }
+  const isTwin = (one: Examined, other: Examined): boolean => {
+    const ids = new Set([one, other].map(({ after }) => after.status?.clusterId ?? ""));
+    return one.id === other.id && (ids.size === 1 || ids.has(""));
+  };
+  const twice = examined.filter((node, at) => examined.slice(0, at).some((earlier) => isTwin(earlier, node)));
   for (const { id, after } of twice) {
     faults.push(
       problem("cluster id", {
@@ -153,7 +172,8 @@ function judgeClusterIds(examined: readonly Examined[]): readonly Finding[] {
       }),
     );
   }
-  return findingsOr("cluster id", faults, most === "" ? "not formed yet" : `all belong to ${most}`);
+  const [clusterId] = clusters.keys();
+  return findingsOr("cluster id", faults, clusterId === undefined ? "not formed yet" : `all belong to ${clusterId}`);
 }
 
 function judgeLeader(examined: readonly Examined[]): readonly Finding[] {
@@ -186,22 +206,31 @@ function judgeLeader(examined: readonly Examined[]): readonly Finding[] {
   return findingsOr("leader", faults, `${leader.id} leads in term ${term}, and all know it`);
 }
 
-function nobodyLeads(formed: readonly Examined[]): Finding {
-  const configuration = formed
+/** The voters of which half or more don't answer, as far as those that do know; null when there is a majority. */
+function votersWithoutMajority(examined: readonly Examined[]): readonly KnownMember[] | null {
+  const configuration = examined
     .flatMap(({ after }) => after.host ?? [])
     .sort((a, b) => b.configurationIndex - a.configurationIndex)[0]?.configuration;
-  const ids = formed.map(({ id }) => id);
   const sets = [configuration?.voters ?? [], configuration?.outgoing ?? []].filter((set) => set.length > 0);
-  const lost = sets.find((set) => set.filter(({ id }) => ids.includes(id)).length <= set.length / 2);
-  if (lost === undefined) {
+  return sets.find((set) => answeringIn(set, examined).length <= set.length / 2) ?? null;
+}
+
+function answeringIn(members: readonly KnownMember[], examined: readonly Examined[]): readonly string[] {
+  const ids = examined.filter(({ after }) => after.status !== null).map(({ id }) => id);
+  return members.map(({ id }) => id).filter((id) => ids.includes(id));
+}
+
+function nobodyLeads(formed: readonly Examined[]): Finding {
+  const lost = votersWithoutMajority(formed);
+  if (lost === null) {
     return problem("leader", {
       node: null,
-      seen: `nobody leads, although a majority answers: ${listed(ids)}`,
+      seen: `nobody leads, although a majority answers: ${listed(formed.map(({ id }) => id))}`,
       why: "Nothing is granted, renewed or released meanwhile.",
       mend: `run this again; if it stays, the nodes don't hear each other (see links) or their disks hang: ${manual}#log-lines`,
     });
   }
-  const there = lost.filter(({ id }) => ids.includes(id)).map(({ id }) => id);
+  const there = answeringIn(lost, formed);
   return problem("leader", {
     node: null,
     seen: `nobody leads: ${there.length} of ${lost.length} voters ${there.length === 1 ? "answers" : "answer"} (${listed(there) || "none"})`,

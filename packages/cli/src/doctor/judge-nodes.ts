@@ -13,6 +13,9 @@ const rateDifferenceNoted = 0.005;
 const mib = 1024 * 1024;
 const freeBytesNeeded = 256 * mib;
 const freeBytesNoted = 2_048 * mib;
+/** One in a hundred of fewer writes is a bad moment, at the start say; then the median is judged, of as few as tell anything. */
+const syncsForPercentile = 1_000;
+const syncsForMedian = 20;
 /** Of a limit. */
 const shareNoted = 0.8;
 /** Stalls in an hour of a node's life that are more than bad luck. */
@@ -101,14 +104,17 @@ function judgeSyncs(examined: readonly Examined[]): readonly Finding[] {
       const why = "It acknowledges nothing meanwhile, and can't lead.";
       return [problem("disk sync", { node: id, seen, why, mend: `look at the disk: ${page}` })];
     }
-    if (syncs === null || syncs.p99Ms < heartbeatMs) return [];
+    if (syncs === null || syncs.count < syncsForMedian) return [];
+    const isMany = syncs.count >= syncsForPercentile;
+    const judgedMs = isMany ? syncs.p99Ms : syncs.p50Ms;
+    if (judgedMs < heartbeatMs) return [];
     const fault = {
       node: id,
-      seen: `of its last ${syncs.count} writes one in a hundred takes ${shown(syncs.p99Ms)} ms or more (median ${shown(syncs.p50Ms)}, longest ${shown(syncs.maxMs)})`,
+      seen: `of its last ${syncs.count} writes ${isMany ? "one in a hundred" : "half"} take${isMany ? "s" : ""} ${shown(judgedMs)} ms or more (median ${shown(syncs.p50Ms)}, longest ${shown(syncs.maxMs)})`,
       why: "Each grant and release waits for the disks of a majority; above the election timeout they cost elections.",
       mend: `a disk of its own, without a busy neighbour: ${page}`,
     };
-    return [syncs.p99Ms >= electionTimeoutMs ? problem("disk sync", fault) : warning("disk sync", fault)];
+    return [judgedMs >= electionTimeoutMs ? problem("disk sync", fault) : warning("disk sync", fault)];
   });
   const all = examined.map(({ id, after }) => {
     const syncs = after.host?.syncs ?? null;

@@ -222,7 +222,23 @@ const table: readonly Row[] = [
   {
     name: "a node of another cluster",
     edit: (facts) => change(facts, ["n2"], (told) => (statusOf(told).clusterId = "beef")),
-    expected: "problem cluster id n2: belongs to cluster beef, most others to cafe",
+    expected: "problem cluster id -: these addresses lead to 2 clusters: cafe (n1, n3), beef (n2)",
+  },
+  {
+    name: "a restored n1 beside an old cluster: nothing is said that compares them",
+    edit: (facts) => {
+      const restored = structuredClone(nodeOf(facts, "n1"));
+      const [before, after] = [restored.before, restored.after];
+      assert.ok(before !== null && after !== null);
+      restored.endpoint = "10.0.0.9:7101";
+      for (const told of [before, after]) {
+        Object.assign(statusOf(told), { clusterId: "beef", commitIndex: 10 ** 15, lastApplied: 10 ** 15, term: 9 });
+        hostOf(told).configurationIndex = 10 ** 15;
+        told.links = [];
+      }
+      facts.nodes.push(restored);
+    },
+    expected: "problem cluster id -: these addresses lead to 2 clusters: cafe (n1, n2, n3), beef (n1)",
   },
   {
     name: "two nodes of one id",
@@ -357,6 +373,15 @@ const table: readonly Row[] = [
     ].join("\n"),
   },
   {
+    name: "a disk of which too little is known, one that had a bad moment at its start, and one that is slow from the start",
+    edit: (facts) => {
+      change(facts, ["n1"], (told) => (hostOf(told).syncs = { ...storedMs(900, 900, 900), count: 9 }));
+      change(facts, ["n2"], (told) => (hostOf(told).syncs = { ...storedMs(9, 900, 900), count: 189 }));
+      change(facts, ["n3"], (told) => (hostOf(told).syncs = { ...storedMs(600, 900, 950), count: 20 }));
+    },
+    expected: "problem disk sync n3: of its last 20 writes half take 600 ms or more (median 600, longest 950)",
+  },
+  {
     name: "a disk that fills, and one that is full",
     edit: (facts) => {
       change(facts, ["n1"], (told) => (told.disk = { freeBytes: 1.5 * gib, totalBytes: 9 * gib }));
@@ -439,6 +464,13 @@ describe("judging a cluster", () => {
       }),
     );
     assert.match(learning ?? "", /start it; .*holdfast member remove n3$/);
+    // Nobody can be replaced without a majority.
+    const lost = mendFor((facts) => {
+      lose(facts, "n2");
+      change(facts, ["n1"], (told) => Object.assign(statusOf(told), { role: "follower", leader: null }));
+    });
+    assert.match(lost ?? "", /start it; .*if its disk is lost: docs\/operations.md#lost-majority/);
+    assert.doesNotMatch(lost ?? "", /member replace/);
     assert.match(mendFor((facts) => remove(facts, "n3")) ?? "", /gets a new id: holdfast member add ID --peer/);
   });
 

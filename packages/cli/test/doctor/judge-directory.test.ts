@@ -175,10 +175,11 @@ describe("findings", () => {
     status.clusterId = "be\u001b[2Jef";
     const text = findingsText(judgeCluster(facts));
     const lines = text.split("\n");
-    assert.equal(lines[0], "problem  cluster id     n2: belongs to cluster be\\u001b[2Jef, most others to cafe");
-    assert.match(lines[1] ?? "", /^ {24}These addresses lead to two clusters/);
-    assert.match(lines[2] ?? "", /^ {24}-> correct --endpoints/);
-    assert.equal(lines[3], "ok       reachable      all nodes answer: n1, n2, n3");
+    const told = "these addresses lead to 2 clusters: cafe (n1, n3), be\\u001b[2Jef (n2)";
+    assert.equal(lines[0], `problem  cluster id  ${told}`);
+    assert.match(lines[1] ?? "", /^ {21}Clients of one take/);
+    assert.match(lines[2] ?? "", /^ {21}-> stop the nodes of the one/);
+    assert.equal(lines[3], "ok       reachable   all nodes answer: n1, n2, n3");
     assert.equal(lines.at(-2), "1 problem");
     assert.match(findingsText(judgeCluster(healthy())), /\n\nnothing is wrong\n$/);
   });
