@@ -18,7 +18,9 @@ export {
   assertEmpty,
   BackupError,
   BackupExistsError,
+  BackupFileError,
   DirectoryNotEmptyError,
+  NotAFileError,
   writeBackupFile,
 } from "@holdfast/storage";
 export type { BackupHeader, WrittenBackup } from "@holdfast/storage";

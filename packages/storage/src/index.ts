@@ -2,7 +2,7 @@ export * from "./types.js";
 export { StorageError } from "./storage-error.js";
 export { BackupDecoder, BackupEncoder, BackupError } from "./backup-format.js";
 export type { BackupHeader, BackupProblemCode, BackupRecord } from "./backup-format.js";
-export { BackupExistsError, readBackupFile, writeBackupFile } from "./backup-file.js";
+export { BackupExistsError, BackupFileError, NotAFileError, readBackupFile, writeBackupFile } from "./backup-file.js";
 export type { WrittenBackup } from "./backup-file.js";
 export { assertEmpty, DirectoryNotEmptyError, makeRestoredDirectory } from "./restored-directory.js";
 export type { RestoredDirectoryOptions } from "./restored-directory.js";

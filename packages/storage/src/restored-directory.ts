@@ -11,7 +11,7 @@ import { buildingName } from "./formation.js";
 import { identityFile } from "./identity.js";
 import { markFile } from "./mark.js";
 import { databaseName } from "./open-store.js";
-import { asStorageError } from "./storage-error.js";
+import { asStorageError, StorageError } from "./storage-error.js";
 import type { Store } from "./types.js";
 
 export interface RestoredDirectoryOptions {
@@ -57,11 +57,12 @@ export async function makeRestoredDirectory(options: RestoredDirectoryOptions): 
   }
 }
 
-/** Rejects with DirectoryNotEmptyError; a directory that isn't there is empty. */
+/** Rejects with DirectoryNotEmptyError, or StorageError when it can't be read; a directory that isn't there is empty. */
 export async function assertEmpty(directory: string): Promise<void> {
   const names = await readdir(directory).catch((error: NodeJS.ErrnoException) => {
     if (error.code === "ENOENT") return [];
-    throw error;
+    if (error.code === "ENOTDIR") throw new StorageError("io", `${directory} is no directory`, error);
+    throw asStorageError(error, `reading the directory ${directory}`);
   });
   const name = names.find((each) => !harmlessNames.includes(each));
   if (name !== undefined) throw new DirectoryNotEmptyError(directory, name);

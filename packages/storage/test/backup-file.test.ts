@@ -1,9 +1,18 @@
 /** A backup file is there as a whole or not at all, and never in the place of another that nobody gave up. */
 import assert from "node:assert/strict";
-import { mkdir, readFile, readdir, writeFile } from "node:fs/promises";
+import { lstat, mkdir, readFile, readdir, symlink, writeFile } from "node:fs/promises";
+import { createServer } from "node:net";
 import { join } from "node:path";
 import { describe, it } from "node:test";
-import { BackupEncoder, BackupError, BackupExistsError, readBackupFile, writeBackupFile } from "../src/index.js";
+import {
+  BackupEncoder,
+  BackupError,
+  BackupExistsError,
+  BackupFileError,
+  NotAFileError,
+  readBackupFile,
+  writeBackupFile,
+} from "../src/index.js";
 import type { BackupRecord } from "../src/index.js";
 import { clusterId, firstBase, newPath, nodeId } from "./fixture.js";
 
@@ -79,6 +88,52 @@ describe("backup files", () => {
     await writeBackupFile(file, source(1), { overwrite: true });
     assert.deepEqual(await recordsIn(file), ["header", "chunk", "end"]);
     assert.deepEqual(await readdir(path), ["b"]);
+  });
+
+  it("take no name from what is no file, whatever they are told", async () => {
+    const path = await folder();
+    const [target, link, dangling, nested, socket] = ["target", "link", "dangling", "nested", "socket"].map((name) =>
+      join(path, name),
+    ) as [string, string, string, string, string];
+    await writeFile(target, "precious");
+    await symlink(target, link);
+    await symlink(join(path, "nowhere"), dangling);
+    await mkdir(nested);
+    const server = createServer();
+    await new Promise<void>((resolve) => server.listen(socket, resolve));
+    for (const overwrite of [false, true]) {
+      for (const [name, kind] of [
+        [link, /link is a symbolic link/],
+        [dangling, /dangling is a symbolic link/],
+        [nested, /nested is a folder/],
+        [socket, /socket is a device, pipe or socket/],
+      ] as const) {
+        await assert.rejects(writeBackupFile(name, source(1), { overwrite }), (error) => {
+          return error instanceof NotAFileError && kind.test(error.message);
+        });
+      }
+    }
+    assert.equal((await lstat(link)).isSymbolicLink(), true);
+    assert.equal(await readFile(target, "utf8"), "precious");
+    async function* slow(): AsyncGenerator<Uint8Array> {
+      yield* source(1);
+      await symlink(target, join(path, "late"));
+    }
+    await assert.rejects(writeBackupFile(join(path, "late"), slow(), { overwrite: true }), NotAFileError);
+    server.close();
+  });
+
+  it("say in words what the system refuses, and of which file", async () => {
+    const path = await folder();
+    await writeFile(join(path, "file"), "");
+    const written = (name: string): Promise<unknown> =>
+      writeBackupFile(join(path, name), source(1), { overwrite: true });
+    const saying = (text: string) => (error: unknown) =>
+      error instanceof BackupFileError && error.message === `${path}/${text}`;
+    await assert.rejects(written("none/b"), saying("none/b can't be written: no such file or directory (ENOENT)"));
+    await assert.rejects(written("file/b"), saying("file/b can't be written: not a directory (ENOTDIR)"));
+    await assert.rejects(recordsIn(join(path, "b")), saying("b can't be read: no such file or directory (ENOENT)"));
+    await assert.rejects(recordsIn(`${path}/.`), saying(". can't be read: illegal operation on a directory (EISDIR)"));
   });
 
   it("don't replace one that came meanwhile", async () => {

@@ -1,18 +1,31 @@
 /** What backup and restore refuse, as failures of the command line. */
 import { CommandFailure } from "../command-failure.js";
+import { plain } from "../output.js";
 
-/** Runs `body`; what goes wrong with files, directories and clocks becomes a CommandFailure. `fileAdvice`: for a file that is there already. */
-export async function withBackupFailures<T>(fileAdvice: string, body: () => Promise<T>): Promise<T> {
+export interface BackupWords {
+  /** What the bytes of a backup come from. */
+  readonly source: string;
+  /** For a file that is there already. */
+  readonly fileAdvice: string;
+}
+
+/** Runs `body`; what goes wrong with files, directories and clocks becomes a CommandFailure. */
+export async function withBackupFailures<T>(words: BackupWords, body: () => Promise<T>): Promise<T> {
   try {
     return await body();
   } catch (error) {
-    throw (await failureFor(error, fileAdvice)) ?? error;
+    throw (await failureFor(error, words)) ?? error;
   }
 }
 
-async function failureFor(error: unknown, fileAdvice: string): Promise<CommandFailure | null> {
+async function failureFor(error: unknown, { source, fileAdvice }: BackupWords): Promise<CommandFailure | null> {
   const server = await import("@holdfast/server");
-  if (error instanceof server.BackupError) return new CommandFailure("storage", error.code, error.message);
+  if (error instanceof server.BackupError)
+    return new CommandFailure("storage", error.code, `${plain(source)}: ${error.message}`);
+  if (error instanceof server.BackupFileError) return new CommandFailure("storage", "storage", error.message);
+  if (error instanceof server.NotAFileError) {
+    return new CommandFailure("error", "not_a_file", `${error.message}, and only a file is replaced: name another`);
+  }
   if (error instanceof server.BackupExistsError) {
     return new CommandFailure("error", "file_exists", `${error.message}: ${fileAdvice}`);
   }

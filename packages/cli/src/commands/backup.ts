@@ -20,8 +20,11 @@ export function addBackupCommand(program: Command, context: Context): void {
     .option("--node <id>", "the node to take it from; without it the one that has applied most, a follower if one has")
     .option("--force", "replace a file that is there")
     .action(async (file: string, options: BackupOptions) => {
+      if (file === "") throw new CommandFailure("usage", "usage", "FILE is empty: where to write the backup");
       const source = await sourceFor(options, endpointsFor(options, context.io));
-      const written = await withBackupFailures("--force replaces it", () => fetchBackup(source, file, options));
+      const written = await withBackupFailures({ source, fileAdvice: "--force replaces it" }, () =>
+        fetchBackup(source, file, options),
+      );
       context.io.out(options.json === true ? json(summaryOf(file, written)) : textOf(file, written));
     });
 }

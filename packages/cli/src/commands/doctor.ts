@@ -71,6 +71,7 @@ async function dissect({ data = "", endpoints, config, seconds }: DoctorOptions)
       "--data checks a stopped node's directory: --endpoints, --config and --seconds are for a running cluster";
     throw new CommandFailure("usage", "usage", problem);
   }
+  if (data === "") throw new CommandFailure("usage", "usage", "--data is empty: the directory of a stopped node");
   const { reportDirectory } = await import("@holdfast/server");
-  return judgeDirectory(await withBackupFailures("", () => reportDirectory(data)));
+  return judgeDirectory(await withBackupFailures({ source: data, fileAdvice: "" }, () => reportDirectory(data)));
 }

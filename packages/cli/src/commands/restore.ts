@@ -40,7 +40,8 @@ export function addRestoreCommand(program: Command, context: Context): void {
     .option("--to <file>", "with --from-data: write a backup of it")
     .option("--force", "with --from-data: take a directory that its node refuses")
     .action(async (file: string | undefined, options: Options) => {
-      const report = await withBackupFailures("name another", () => run(file, options));
+      const words = { source: file ?? "", fileAdvice: "name another" };
+      const report = await withBackupFailures(words, () => run(file, options));
       context.io.out(options.json === true ? json(jsonOf(options, report)) : textFor(options, report));
     });
 }
@@ -55,6 +56,9 @@ async function run(file: string | undefined, options: Options): Promise<Report> 
   const { fromData, to, force = false, above = null } = options;
   const server = await import("@holdfast/server");
   if ((file === undefined) === (fromData === undefined)) throw usage("name one of FILE and --from-data");
+  for (const path of [file, fromData, to, options.data]) {
+    if (path === "") throw usage("FILE, --data, --from-data and --to name a file or folder: none of them may be empty");
+  }
   if (to !== undefined && fromData === undefined) throw usage("--to belongs to --from-data");
   if (to === undefined && options.data === undefined)
     throw usage("--data is missing: where the new node keeps its data");

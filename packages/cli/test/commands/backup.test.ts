@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { Server } from "node:http";
 import { createServer as createSocketServer } from "node:net";
@@ -107,9 +107,16 @@ describe("holdfast backup", () => {
     assert.equal((await run("backup", join(folder, "b"), "--endpoints", "a b:1")).code, 2);
     const file = join(folder, "there");
     writeFileSync(file, "precious");
-    const { code, err } = await run("backup", file, "--endpoints", await node({ status: 200, body: "" }));
+    const endpoint = await node({ status: 200, body: "" });
+    const { code, err } = await run("backup", file, "--endpoints", endpoint);
     assert.equal(code, 1);
     assert.match(err, /exists already: --force replaces it/);
+    const link = join(folder, "link");
+    symlinkSync(file, link);
+    const refused = await run("backup", link, "--force", "--json", "--endpoints", endpoint);
+    assert.equal(refused.code, 1);
+    assert.match(refused.err, /"not_a_file".*link is a symbolic link, and only a file is replaced: name another/);
+    assert.equal((await run("backup", "", "--endpoints", endpoint)).code, 2);
   });
 });
 
@@ -121,6 +128,10 @@ describe("holdfast restore", () => {
     const cases: readonly (readonly [RegExp, readonly string[]])[] = [
       [/one of FILE and --from-data/, data],
       [/one of FILE and --from-data/, ["f", "--from-data", "d", ...data, ...target]],
+      [/none of them may be empty/, ["", ...data, ...target]],
+      [/none of them may be empty/, ["--from-data", "", ...data, ...target]],
+      [/none of them may be empty/, ["--from-data", "d", "--to", ""]],
+      [/none of them may be empty/, ["f", "--data", "", ...target]],
       [/--to belongs to --from-data/, ["f", "--to", "t", ...data, ...target]],
       [/--data is missing/, ["f", ...target]],
       [/--data is missing/, ["--from-data", "d"]],
@@ -144,17 +155,19 @@ describe("holdfast restore", () => {
     mkdirSync(used);
     writeFileSync(join(used, "mine"), "");
     const data = join(folder, "new");
-    const cases: readonly (readonly [number, string, readonly string[]])[] = [
-      [74, "storage", [join(folder, "none"), "--data", data]],
-      [74, "not_a_backup", [file, "--data", data]],
-      [1, "directory_not_empty", [file, "--data", used]],
-      [74, "storage", ["--from-data", join(folder, "none"), "--data", data]],
-      [74, "storage", ["--from-data", used, "--data", data]],
+    const cases: readonly (readonly [number, string, readonly string[], RegExp])[] = [
+      [74, "storage", [join(folder, "none"), "--data", data], /none can't be read: no such file/],
+      [74, "not_a_backup", [file, "--data", data], /rubbish: it is no Holdfast backup/],
+      [74, "storage", [file, "--data", file], /rubbish is no directory/],
+      [1, "directory_not_empty", [file, "--data", used], /used is not empty: it has mine/],
+      [74, "storage", ["--from-data", join(folder, "none"), "--data", data], /none/],
+      [74, "storage", ["--from-data", used, "--data", data], /used is no data directory/],
     ];
-    for (const [exitCode, code, words] of cases) {
+    for (const [exitCode, code, words, problem] of cases) {
       const { code: found, err } = await run("restore", ...words, ...target, "--json");
       const { error } = JSON.parse(err) as { error: { code: string; message: string } };
       assert.deepEqual([found, error.code], [exitCode, code], error.message);
+      assert.match(error.message, problem);
     }
     assert.equal(readdirSync(folder).includes("new"), false);
   });
