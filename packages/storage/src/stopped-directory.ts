@@ -2,7 +2,7 @@
 import type { Restored } from "@holdfast/raft";
 import { readdir, realpath, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { openDataDirectory } from "./data-directory.js";
+import { assertNew, openDataDirectory } from "./data-directory.js";
 import { lockDirectory } from "./directory-lock.js";
 import { readIdentity } from "./identity.js";
 import { mergedRows, readDatabaseFiles } from "./leveldb/database-files.js";
@@ -74,7 +74,13 @@ export async function newestWriteMs(directory: string): Promise<number> {
 
 async function openSound(directory: string, options: StoppedDirectoryOptions): Promise<StoppedDirectory> {
   const identity = await readIdentity(directory);
-  if (identity === null) throw new StorageError("io", `${directory} is no data directory: it has no identity`);
+  if (identity === null) {
+    await assertNew(directory);
+    throw new StorageError(
+      "io",
+      `${directory} is no data directory: there is neither an identity nor a database in it`,
+    );
+  }
   const opened = await openDataDirectory({
     directory,
     nodeId: identity.nodeId,
@@ -108,7 +114,7 @@ async function openForced(directory: string): Promise<StoppedDirectory> {
       return Promise.resolve(value === null ? null : unseal(key, value));
     };
     const snapshot = complete === null ? null : { base: complete.base, chunks: complete.chunks };
-    const all = [...(problem === null ? [] : [problem]), ...problems];
+    const all = distinct([...(problem === null ? [] : [problem]), ...problems]);
     return {
       nodeId: owner.nodeId,
       clusterId: owner.clusterId,
@@ -157,12 +163,18 @@ export async function remainingRows(path: string, identity: Identity | null): Pr
   return { ...remains, rows, problems: missing === null ? problems : [...problems, missing] };
 }
 
-/** A quarantine, or an identity that can't be read, is the `problem`. */
+/** A quarantine says again what was found at that start, and is there still. */
+function distinct(problems: readonly string[]): readonly string[] {
+  return problems.filter((one, at) => !problems.slice(0, at).some((earlier) => earlier.includes(one)));
+}
+
+/** A quarantine, or an identity that is missing or can't be read, is the `problem`. */
 async function identityIn(
   directory: string,
 ): Promise<{ readonly identity: Identity | null; readonly problem: string | null }> {
   try {
     const identity = await readIdentity(directory);
+    if (identity === null) await assertNew(directory);
     return { identity, problem: identity?.quarantine ?? null };
   } catch (error) {
     if (error instanceof StorageError && error.code === "damaged") return { identity: null, problem: error.reason };

@@ -1,10 +1,11 @@
 /** What is taken out of a stopped node's directory, and out of one that no node starts from. */
 import assert from "node:assert/strict";
-import { readFile, writeFile } from "node:fs/promises";
+import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, it } from "node:test";
+import { readIdentity, writeIdentity } from "../src/identity.js";
 import { StorageError, openStoppedDirectory } from "../src/index.js";
-import type { StoppedDirectory } from "../src/index.js";
+import type { Identity, StoppedDirectory } from "../src/index.js";
 import {
   baseAt,
   bootId,
@@ -96,6 +97,30 @@ describe("stopped directory", () => {
     const forced = await openIt(behind, true);
     await assertWhole(forced);
     assert.match(forced.problem ?? "", /mark/, "the failed start has put it into quarantine");
+    await forced.close();
+  });
+
+  it("is taken by force without an identity, and that is said", async () => {
+    const directory = await stopped();
+    await rm(join(directory, "identity"));
+    await assert.rejects(openIt(directory), isStorageError("damaged", /identity is damaged: the file is missing/));
+    const forced = await openIt(directory, true);
+    assert.match(forced.problem ?? "", /identity is damaged: the file is missing, and there is a db/);
+    await forced.close();
+  });
+
+  it("says once what its quarantine says too", async () => {
+    const directory = await stopped();
+    await rm(join(directory, "mark"));
+    await assert.rejects(openIt(directory), isStorageError("damaged", /mark/));
+    const mark = await openIt(directory, true);
+    const found = mark.problem ?? "";
+    await mark.close();
+    const identity = (await readIdentity(directory)) as Identity;
+    const again = found.split("; ").at(-1) ?? "";
+    await writeIdentity(directory, { ...identity, quarantine: `db is damaged: ${again}` });
+    const forced = await openIt(directory, true);
+    assert.equal(forced.problem, `db is damaged: ${again}`);
     await forced.close();
   });
 

@@ -46,7 +46,7 @@ function agreementFaults(examined: readonly Examined[], newest: InForce): readon
         node: null,
         seen: `a change of members is under way: from ${textOf(newest.configuration.outgoing)} to ${textOf(newest.configuration.voters)}`,
         why: "Until it is done a majority of both is needed.",
-        mend: "wait, and run this again; who was started by whom tells holdfast member list",
+        mend: "wait, and run this again; with a leader holdfast member list shows how far it is",
       }),
     );
   }
