@@ -5,6 +5,7 @@
 import os from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
+import { CannotRun } from "./bench/cannot-run.js";
 import { goalLines } from "./bench/goals.js";
 import { readOptions, usage } from "./bench/options.js";
 import { machine, writeResults } from "./bench/report.js";
@@ -41,7 +42,8 @@ async function isMeasured() {
       if (!options.isJson) console.log(tableOf(result));
     });
   } catch (error) {
-    say(error instanceof Error ? (error.stack ?? error.message) : String(error));
+    if (error instanceof CannotRun) say(error.message);
+    else console.error(error);
     isWell = false;
   }
   // What was measured before is not lost.

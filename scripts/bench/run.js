@@ -8,24 +8,29 @@ import { flat } from "./parts/flat.js";
 import { handoff } from "./parts/handoff.js";
 import { overload } from "./parts/overload.js";
 import { sessions } from "./parts/sessions.js";
+import { CannotRun } from "./cannot-run.js";
+import { hasProgram } from "./programs.js";
 import { makeWorkspace } from "./workspace.js";
 
 /** @type {Readonly<Record<string, import("./parts/part.js").Part>>} */
 const parts = { cycles, contended, handoff, failover, flat, sessions, overload };
 
 /**
- * Rejects when a service or a part fails, or when one that was named can't run here.
+ * Rejects when a service or a part fails; with CannotRun when one that was named isn't installed.
  * @param {import("./options.js").Options} options
  * @param {(text: string) => void} say
  * @param {(name: string, result: import("./results.js").Result) => void} onResult Called as each part ends.
  */
 export async function run(options, say, onResult) {
+  if (process.platform !== "linux" || !hasProgram("setpriv")) {
+    throw new CannotRun("it reads CPU times in /proc and starts servers with setpriv (of util-linux): it needs Linux");
+  }
   const wanted = otherKinds.filter(({ id }) => options.peers.includes(id));
   const lacking = wanted.flatMap((kind) => {
     const missing = kind.missing();
     return missing === null ? [] : [{ kind, text: `${kind.id} is not installed here: install ${missing}` }];
   });
-  if (options.namesPeers && lacking.length > 0) throw new Error(lacking.map(({ text }) => text).join("; "));
+  if (options.namesPeers && lacking.length > 0) throw new CannotRun(lacking.map(({ text }) => text).join("; "));
   for (const { text } of lacking) say(`skipped: ${text}`);
   const kinds = [holdfastKind, ...wanted.filter((kind) => lacking.every((each) => each.kind !== kind))];
   const context = { folder: makeWorkspace(options.dir), kinds, options, say };

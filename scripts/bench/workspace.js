@@ -1,20 +1,22 @@
 /** The temporary folder in which everything runs. Nothing of it stays, and no process that was started either. */
-import { mkdtempSync, rmSync, statfsSync } from "node:fs";
+import { mkdtempSync, rmSync, statSync, statfsSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
+import { CannotRun } from "./cannot-run.js";
 import { killAll } from "./processes.js";
 
 /** Of a file system in memory (statfs(2)): a sync costs nothing there. */
 const memoryTypes = new Set([0x01021994, 0x858458f6]);
 
 /**
- * Throws when `parent` is no folder on a disk.
+ * Throws CannotRun when `parent` is no folder on a disk.
  * @param {string} parent
  * @returns {string}
  */
 export function makeWorkspace(parent) {
+  if (!statSync(parent, { throwIfNoEntry: false })?.isDirectory()) throw new CannotRun(`${parent} is no folder`);
   if (memoryTypes.has(statfsSync(parent).type)) {
-    throw new Error(`${parent} is in memory, where a sync costs nothing: name a folder on a disk with --dir`);
+    throw new CannotRun(`${parent} is in memory, where a sync costs nothing: name a folder on a disk with --dir`);
   }
   const folder = mkdtempSync(path.join(parent, "holdfast-bench-"));
   process.on("exit", () => {

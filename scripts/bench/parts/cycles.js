@@ -28,7 +28,7 @@ export async function cycles(context) {
     for (let round = 1; round <= options.rounds; round += 1) {
       for (const level of levels) {
         for (const [peer, contender] of contendersOf(peers)) {
-          say(`round ${round} of ${options.rounds}: ${contender.title}, ${level} clients`);
+          say(`round ${round} of ${options.rounds}: ${contender.title}, ${level} client${level === 1 ? "" : "s"}`);
           figures.add(contender, round, await measureOne(peer, contender, level, round, options));
         }
       }
