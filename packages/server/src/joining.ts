@@ -3,10 +3,11 @@
  * and keeps the answer in its directory, for it must start without the others too. Who it is, and that it waits, is all that the cluster
  * has to know; then it is added as a member, and a member hands it what its log begins with (formation.ts).
  */
+import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Configuration, Member, NodeId } from "@holdfast/raft";
-import { prepareDirectory, readFileIfThere, replaceFile } from "@holdfast/storage";
+import { assertEmpty, DirectoryNotEmptyError, prepareDirectory, readFileIfThere, replaceFile } from "@holdfast/storage";
 import { limitOptions, timingOptions } from "./config-options.js";
 import { ConfigError, parseConfig } from "./config.js";
 import type { Config, ConfigEnvironment } from "./config.js";
@@ -122,16 +123,31 @@ export async function prepareJoin(options: JoinOptions, parts: JoinParts): Promi
   const path = join(directory, joinedFile);
   const kept = await readFileIfThere(path);
   if (kept !== null) return checked(options, kept.toString("utf8"), path);
+  const problem = await problemWithNew(directory);
+  if (problem !== null) return { exit: "usage", sentence: problem };
   const facts = await findCluster(options, parts);
   if (facts === null) return null;
   if (facts.removed.includes(options.nodeId)) {
-    const problem = `${options.nodeId} was removed from this cluster, and an id never comes back: choose another`;
-    return { exit: "removed", sentence: problem };
+    const sentence = `${options.nodeId} was removed from this cluster, and an id never comes back: choose another`;
+    return { exit: "removed", sentence };
   }
   const text = `${JSON.stringify({ formatVersion, clusterId: facts.clusterId, config: configFor(options, facts) })}\n`;
   const joining = checked(options, text, "the cluster's answer");
   if ("clusterId" in joining) await replaceFile(path, Buffer.from(text));
   return joining;
+}
+
+/** What is there already may be another node's, or this one's promises to another cluster. */
+async function problemWithNew(directory: string): Promise<string | null> {
+  // Left by a first start that was cut off.
+  await rm(join(directory, `${joinedFile}.tmp`), { force: true });
+  try {
+    await assertEmpty(directory);
+    return null;
+  } catch (error) {
+    if (!(error instanceof DirectoryNotEmptyError)) throw error;
+    return `${error.message}; a node that joins begins with an empty directory, and one that was begun with --config goes on with it`;
+  }
 }
 
 /** A whole configuration file, with this node alone: who else is a member stands in the cluster's log. */
@@ -156,7 +172,7 @@ function checked(options: JoinOptions, text: string, from: string): Joining | En
     const { nodeId, peer, client } = options;
     if (own.id === nodeId && own.peer === peer && own.client === client) return { clusterId: kept.clusterId, config };
     return usage(
-      `this directory was begun as ${own.id} with --peer ${own.peer} --client ${own.client}: a node keeps its id and addresses`,
+      `this directory was begun as ${own.id} with --peer ${own.peer} --client ${own.client}: a node keeps its id and addresses; if it was never added, empty the directory and begin anew`,
     );
   } catch (error) {
     if (error instanceof ConfigError) return usage(error.message);

@@ -1,5 +1,5 @@
 import { strict as assert } from "node:assert";
-import { readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 import { clusterFactsOf, exclusionIn, prepareJoin, watchCluster } from "../src/joining.js";
@@ -110,7 +110,7 @@ describe("a node that joins", () => {
     for (const changes of [{ nodeId: "n5" }, { peer: "127.0.0.1:1" }, { client: "127.0.0.1:1" }]) {
       const other = await prepareJoin({ ...options, ...changes }, partsFor(nobody));
       assert.ok(other !== null && "exit" in other && other.exit === "usage");
-      assert.match(other.sentence ?? "", /begun as n4 with --peer 127.0.0.1:7204/);
+      assert.match(other.sentence ?? "", /begun as n4 with --peer 127.0.0.1:7204.*never added, empty the directory/);
     }
     const file = join(options.dataDirectory, "joined.json");
     writeFileSync(file, readFileSync(file, "utf8").slice(0, 40));
@@ -165,6 +165,29 @@ describe("a node that joins", () => {
     assert.deepEqual(await listenOf({ client: "0.0.0.0:9" }), [own, all(9)]);
     assert.deepEqual(await listenOf({}), [own, { host: "127.0.0.1", port: 7104 }]);
     assert.match(String(await listenOf({ client: options.peer })), /is this node's peer listener too/);
+  });
+
+  test("begins in an empty directory alone: neither among files of others, nor with what it promised another cluster", async () => {
+    for (const name of ["notes.txt", "identity"]) {
+      const options = optionsFor();
+      mkdirSync(options.dataDirectory);
+      writeFileSync(join(options.dataDirectory, name), "kept");
+      const ending = await prepareJoin(options, partsFor(nobody));
+      assert.ok(ending !== null && "exit" in ending && ending.exit === "usage");
+      assert.match(ending.sentence ?? "", new RegExp(`is not empty: it has ${name}; a node that joins begins`));
+      assert.deepEqual(readdirSync(options.dataDirectory), [name]);
+    }
+    const options = optionsFor();
+    const facts = await factsOf();
+    // A file system of its own, and a first start that was cut off.
+    mkdirSync(join(options.dataDirectory, "lost+found"), { recursive: true });
+    writeFileSync(join(options.dataDirectory, "joined.json.tmp"), "{");
+    const joining = await prepareJoin(
+      options,
+      partsFor(() => Promise.resolve(facts)),
+    );
+    assert.ok(joining !== null && "clusterId" in joining);
+    assert.deepEqual(readdirSync(options.dataDirectory).sort(), ["joined.json", "lost+found"]);
   });
 
   test("keeps nothing of an answer that makes no sense", async () => {
