@@ -250,6 +250,31 @@ describe("quorum rounds", () => {
     leader.pass(3);
   });
 
+  it("know a transfer that is asked for while the one before is ending for none", () => {
+    const leader = new Leader();
+    const ask = (): void => leader.step({ kind: "transfer", nowMs: leader.nowMs, to: "n2" });
+    leader.transferTo = "n2";
+    ask();
+    leader.nowMs += electionTimeoutMs;
+    leader.output({});
+    ask();
+    leader.output({});
+    leader.transferTo = null;
+    leader.pass(1);
+    leader.transferTo = "n2";
+    ask();
+    leader.output({});
+    breaks("quorum-round", () => leader.pass(2));
+  });
+
+  it("forbid to confirm anything while a leader that leaves hands over, which nobody has asked for", () => {
+    const leader = new Leader();
+    leader.transferTo = "n2";
+    leader.step({ kind: "persisted", nowMs: leader.nowMs, number: 1 });
+    leader.output({});
+    breaks("quorum-round", () => leader.pass(1));
+  });
+
   it("forbid to confirm without a quorum's answers to a round that began since", () => {
     const leader = new Leader();
     leader.beginRound();

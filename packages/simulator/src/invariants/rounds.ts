@@ -34,6 +34,7 @@ export class Rounds {
   #confirmed: Confirmed[] = [];
   /** When the last eighths of a session's silence were proposed, and in which entry. */
   readonly #suspected = new Recent<number, { readonly at: number; readonly index: number }>(remembered);
+  #isHandingOver = false;
   #handingOverSinceMs: number | null = null;
   /** What was confirmed before the transfer began may still have to come out. */
   #isOutputOld = false;
@@ -54,8 +55,8 @@ export class Rounds {
     if (raft.term !== this.#term) this.#forget(raft.term);
     this.#now += 1;
     this.#nowMs = event.nowMs;
+    this.#noteTransfer(raft);
     if (event.kind === "confirm") this.#askedAt.set(event.id, this.#now);
-    else if (event.kind === "transfer") this.#onTransfer(raft);
     else if (event.kind === "propose" && event.proposal.decidedInTerm !== null) {
       this.#onDecision(raft, event.proposal.payload);
     } else if (event.kind === "received" && event.message.kind === "heartbeatAnswer") {
@@ -119,10 +120,16 @@ export class Rounds {
     this.#confirmed = [...this.#confirmed.slice(1 - confirmedMax), { askedAt, index }];
   }
 
-  #onTransfer(raft: Raft): void {
-    if (raft.role !== "leader" || this.#handingOverSinceMs !== null || raft.status().transferTo === null) return;
-    this.#handingOverSinceMs = this.#nowMs;
-    this.#isOutputOld = true;
+  /**
+   * From none to one: asked for again while one runs, or while its end waits for a round, none begins. Whoever leaves hands over unasked.
+   */
+  #noteTransfer(raft: Raft): void {
+    const isHandingOver = raft.role === "leader" && raft.status().transferTo !== null;
+    if (isHandingOver && !this.#isHandingOver) {
+      this.#handingOverSinceMs = this.#nowMs;
+      this.#isOutputOld = true;
+    }
+    this.#isHandingOver = isHandingOver;
   }
 
   #onDecision(raft: Raft, payload: Uint8Array): void {
@@ -149,6 +156,7 @@ export class Rounds {
     this.#sentAt.clear();
     this.#answeredSentAt.clear();
     this.#suspected.clear();
+    this.#isHandingOver = false;
     this.#handingOverSinceMs = null;
   }
 }
