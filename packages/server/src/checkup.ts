@@ -6,6 +6,7 @@ import type { Configuration, NodeId } from "@holdfast/raft";
 import { limits } from "@holdfast/wire";
 import type { NodeStatus } from "@holdfast/wire";
 import type { Config } from "./config.js";
+import type { RefusedBeginning } from "./formation.js";
 import type { Health } from "./http.js";
 import type { TimesSummary } from "./recent-times.js";
 
@@ -62,6 +63,8 @@ export interface Checkup {
   };
   readonly status: NodeStatus | null;
   readonly host: HostCheckup | null;
+  /** It isn't formed, and the log of a peer that is begins below its --first-index. */
+  readonly refusedBeginning: RefusedBeginning | null;
   /** The other nodes of the file and of the configuration, and whether links stand in both directions. */
   readonly links: readonly { readonly id: NodeId; readonly isLinked: boolean }[];
   readonly connections: number;
@@ -91,6 +94,7 @@ export interface CheckupSource {
   readonly health: Health;
   readonly status: NodeStatus | null;
   readonly host: HostCheckup | null;
+  readonly refusedBeginning: RefusedBeginning | null;
   readonly linked: ReadonlySet<NodeId>;
   readonly connections: number;
 }
@@ -112,6 +116,7 @@ export function checkupFrom(source: CheckupSource): Checkup {
     file: { cluster, nodes, timing, limits: configured },
     status: told.status,
     host: told.host,
+    refusedBeginning: told.refusedBeginning,
     links: othersOf(source).map((each) => ({ id: each, isLinked: linked.has(each) })),
     connections: told.connections,
     dataDirectory: told.dataDirectory,

@@ -39,6 +39,12 @@ export interface FormedNode {
   readonly restored: Restored;
 }
 
+/** A formed peer's first configuration, whose log begins too low for this node: somebody has to put it right. */
+export interface RefusedBeginning {
+  readonly from: NodeId;
+  readonly problem: string;
+}
+
 const reminderMs = 10_000;
 
 export class Formation {
@@ -57,6 +63,7 @@ export class Formation {
   /** A configuration is being written: from here on no other one is taken. */
   private isForming = false;
   private isStopped = false;
+  private lastRefused: (RefusedBeginning & { readonly clusterId: string }) | null = null;
 
   constructor(options: FormationOptions, parts: FormationParts) {
     this.options = options;
@@ -83,6 +90,13 @@ export class Formation {
     this.reminder?.cancel();
   }
 
+  /** The last one that began too low, while whoever offered it is linked and still has it. */
+  get refused(): RefusedBeginning | null {
+    if (this.lastRefused === null) return null;
+    const { from, problem, clusterId } = this.lastRefused;
+    return this.parts.links.met().get(from)?.clusterId === clusterId ? { from, problem } : null;
+  }
+
   /** Links have come or gone. */
   onMet(): void {
     if (this.isForming || this.isStopped || !this.isLowest) return;
@@ -105,6 +119,7 @@ export class Formation {
     if (this.isForming || this.isStopped) return;
     const problem = this.problemWith(frame);
     if (problem !== null) {
+      if (frame.firstIndex < this.options.firstIndex) this.lastRefused = { from, problem, clusterId: frame.clusterId };
       this.parts.logger.error(
         { peer: from, clusterId: frame.clusterId, reason: problem },
         "refused a first configuration",

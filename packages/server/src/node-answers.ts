@@ -132,6 +132,7 @@ export class NodeAnswers implements NodeListenerParts {
       health: this.health(),
       status: this.state.host?.status() ?? null,
       host: this.state.host?.report.checkup(nowMs) ?? null,
+      refusedBeginning: this.state.formation?.refused ?? null,
       linked: new Set(this.state.links?.met().keys()),
       connections: this.state.listener?.figures().connections ?? 0,
     });
@@ -148,7 +149,11 @@ export class NodeAnswers implements NodeListenerParts {
 
   private waitingProblem(): string {
     const { config, nodeId, joins } = this.options;
-    if (joins === undefined) return "the cluster is not formed yet";
+    if (joins === undefined) {
+      const text = "the cluster is not formed yet";
+      const refused = this.state.formation?.refused ?? null;
+      return refused === null ? text : `${text}: refused that of ${refused.from}: ${refused.problem}`;
+    }
     const { peer, client } = nodeFor(config, nodeId);
     return waitsToBeAdded(nodeId, peer, client);
   }

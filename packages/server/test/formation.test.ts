@@ -2,11 +2,14 @@ import { strict as assert } from "node:assert";
 import { afterEach, describe, test } from "node:test";
 import { createSystemClock } from "../src/clock.js";
 import { formedFactsOf, Formation } from "../src/formation.js";
+import type { Metrics } from "../src/metrics.js";
+import { NodeAnswers, newNodeState } from "../src/node-answers.js";
 import type { FormedFacts } from "../src/peer-hello.js";
 import type { MetPeer } from "../src/peer-links.js";
 import { directoryOn, diskFor, ids, restoredFrom } from "./formation-harness.js";
 import type { CrashPoint, Disk, Id } from "./formation-harness.js";
 import { memoryLogger, sleep, until } from "./helpers.js";
+import { configOf } from "./node-harness.js";
 
 /** A node whose links a test moves by hand. */
 const versions = { min: 1, max: 1 };
@@ -223,6 +226,20 @@ describe("forming a cluster", () => {
     await sleep(10);
     assert.equal(low.node("n2").facts, null, "n2 was told to begin higher");
     assert.ok(low.node("n2").log.lines.some(({ facts }) => /told to begin at 5000/.test(String(facts["reason"]))));
+    const refused = low.node("n2").formation?.refused ?? null;
+    assert.match(refused?.problem ?? "", /^its log begins at 1, and this node was told to begin at 5000/);
+    for (const id of ["n1", "n3"] as const) low.node(id).crash();
+    assert.equal(low.node("n2").formation?.refused, null, "whoever offered it is gone");
+  });
+
+  test("a cluster that begins too low is told at /readyz and to the doctor", async () => {
+    const problem = "its log begins at 1, and this node was told to begin at 5000";
+    const options = { config: await configOf(3), nodeId: "n2", dataDirectory: "d", version: "1.0.0" };
+    const formation = { refused: { from: "n1", problem } } as unknown as Formation;
+    const parts = { clock: createSystemClock(), metrics: {} as unknown as Metrics };
+    const answers = new NodeAnswers(options, parts, { ...newNodeState(), formation });
+    assert.equal(answers.health().problem, `the cluster is not formed yet: refused that of n1: ${problem}`);
+    assert.deepEqual(answers.checkup().refusedBeginning, { from: "n1", problem });
   });
 
   test("a cluster of one forms at once", async () => {

@@ -31,6 +31,7 @@ const checkup = checkupFrom({
   health: { isLive: true, isReady: false, problem: "the cluster is not formed yet" },
   status: null,
   host: null,
+  refusedBeginning: null,
   linked: new Set(["n3"]),
   connections: 2,
 });

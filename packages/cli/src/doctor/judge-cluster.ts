@@ -44,6 +44,7 @@ function judgeReach(facts: ClusterFacts, examined: readonly Examined[]): readonl
   });
   const unready = examined.flatMap(({ id, after }) => {
     if (after.host !== null || after.health.problem === null) return [];
+    if (after.refusedBeginning !== null) return refusedBeginningFinding(id, after.refusedBeginning);
     const missing = after.links.filter(({ isLinked }) => !isLinked).map((link) => link.id);
     return problem("reachable", {
       node: id,
@@ -54,6 +55,18 @@ function judgeReach(facts: ClusterFacts, examined: readonly Examined[]): readonl
   });
   const ids = examined.map(({ id }) => id);
   return findingsOr("reachable", [...faults, ...unready], `all nodes answer: ${listed(ids)}`);
+}
+
+function refusedBeginningFinding(
+  node: string,
+  { from, problem: reason }: NonNullable<Examined["after"]["refusedBeginning"]>,
+): Finding {
+  return problem("reachable", {
+    node,
+    seen: `is up, and refuses the cluster that ${from} has formed: ${reason}`,
+    why: `The nodes were started with different --first-index, or ${from} without one: tokens that it would give out are too low.`,
+    mend: `stop all nodes, empty their directories, and start all of them with the same --first-index: ${manual}#a-cluster-that-was-lost`,
+  });
 }
 
 /** Who was at that address by anybody's file, and belongs to the cluster no more. */
@@ -180,7 +193,7 @@ function judgeLeader(examined: readonly Examined[]): readonly Finding[] {
   const leader = leaderIn(examined);
   const formed = examined.filter(({ after }) => after.status !== null);
   if (formed.length === 0) return [];
-  if (leader === null) return [nobodyLeads(formed)];
+  if (leader === null) return [nobodyLeads(formed, refusingIn(examined))];
   const term = leader.after.status?.term ?? 0;
   const faults: Finding[] = formed
     .filter(({ after }) => after.status?.leader !== leader.id)
@@ -220,7 +233,12 @@ function answeringIn(members: readonly KnownMember[], examined: readonly Examine
   return members.map(({ id }) => id).filter((id) => ids.includes(id));
 }
 
-function nobodyLeads(formed: readonly Examined[]): Finding {
+/** Those that refuse a cluster that begins too low. */
+function refusingIn(examined: readonly Examined[]): readonly string[] {
+  return examined.filter(({ after }) => after.refusedBeginning !== null).map(({ id }) => id);
+}
+
+function nobodyLeads(formed: readonly Examined[], refusing: readonly string[]): Finding {
   const lost = votersWithoutMajority(formed);
   if (lost === null) {
     return problem("leader", {
@@ -235,7 +253,10 @@ function nobodyLeads(formed: readonly Examined[]): Finding {
     node: null,
     seen: `nobody leads: ${there.length} of ${lost.length} voters ${there.length === 1 ? "answers" : "answer"} (${listed(there) || "none"})`,
     why: "Without a majority nothing can be granted, renewed or released.",
-    mend: `start the others with their own data directories; only if those are lost for ever: ${manual}#lost-majority`,
+    mend:
+      refusing.length > 0
+        ? `see why ${listed(refusing)} refuse this cluster (reachable)`
+        : `start the others with their own data directories; only if those are lost for ever: ${manual}#lost-majority`,
   });
 }
 

@@ -68,6 +68,7 @@ function checkup(id: string): CheckupAnswer {
       stalls: { count: 0, longestMs: 0, lastMsAgo: null },
       followers: isLeader ? others.map((each) => ({ id: each, behindEntries: 0, heardMsAgo: 30 })) : [],
     },
+    refusedBeginning: null,
     links: others.map((each) => ({ id: each, isLinked: true })),
     connections: 12,
     dataDirectory: "/var/lib/holdfast",

@@ -165,6 +165,22 @@ const table: readonly Row[] = [
     expected: "problem reachable n1: is up, and not part of a cluster yet: the cluster is not formed yet",
   },
   {
+    name: "a node has formed the cluster below what the others were told",
+    edit: (facts) => {
+      change(facts, ["n2", "n3"], (told) => {
+        const reason = "its log begins at 1, and this node was told to begin at 100";
+        Object.assign(told, { host: null, status: null, refusedBeginning: { from: "n1", problem: reason } });
+        told.health = { isLive: true, isReady: false, problem: "the cluster is not formed yet" };
+      });
+      change(facts, ["n1"], (told) => Object.assign(statusOf(told), { role: "preCandidate", leader: null }), true);
+    },
+    expected: [
+      "problem reachable n2: is up, and refuses the cluster that n1 has formed: its log begins at 1, and this node was told to begin at 100",
+      "problem reachable n3: is up, and refuses the cluster that n1 has formed: its log begins at 1, and this node was told to begin at 100",
+      "problem leader -: nobody leads: 1 of 3 voters answers (n1)",
+    ].join("\n"),
+  },
+  {
     name: "two of three are down",
     edit: (facts) => {
       lose(facts, "n2");
