@@ -4,7 +4,7 @@ import { processIo } from "./io.js";
 import { runCli } from "./program.js";
 
 const { io, flush } = processIo();
-let exitCode = await runCli(process.argv.slice(2), io);
+let exitCode = await runCli(process.argv.slice(2), io, process);
 // Whatever still keeps the loop alive (a pipe to a parent, an idle socket) has no say; what was written is flushed first.
 const problem = await flush();
 if (problem !== null) {

@@ -4,7 +4,9 @@ import { Command } from "commander";
 import type { Context } from "./context.js";
 import { exitCodes } from "./exit-codes.js";
 import { failureOf, failureText } from "./failures.js";
+import { unlessInterrupted } from "./interruption.js";
 import type { Io } from "./io.js";
+import type { SignalSource } from "./lock/signal-relay.js";
 
 type AddCommand = (program: Command, context: Context) => void;
 
@@ -26,14 +28,24 @@ const commands: Readonly<Record<string, () => Promise<AddCommand>>> = {
   bench: async () => (await import("./commands/bench.js")).addBenchCommand,
 };
 
-/** Runs one command; `words` without node and program. Resolves with the exit code, never rejects. */
-export async function runCli(words: readonly string[], io: Io): Promise<number> {
+/** They look after signals themselves: what they have begun ends in order. */
+const withSignalsOfTheirOwn: readonly string[] = ["dev", "node", "lock", "bench"];
+
+/**
+ * Runs one command; `words` without node and program. Resolves with the exit code, never rejects. Without `signals` none is heard, but by
+ * commands that look after them themselves.
+ */
+export async function runCli(words: readonly string[], io: Io, signals: SignalSource | null = null): Promise<number> {
   let exitCode: number = exitCodes.ok;
   const context: Context = { io, setExitCode: (code) => void (exitCode = code) };
-  try {
+  const run = async (): Promise<void> => {
     const program = createProgram(context);
     for (const add of await commandsFor(words)) add(program, context);
     await program.parseAsync(words, { from: "user" });
+  };
+  try {
+    const isHeard = signals !== null && !withSignalsOfTheirOwn.includes(words[0] ?? "");
+    await (isHeard ? unlessInterrupted(run(), signals) : run());
     return exitCode;
   } catch (error) {
     const failure = failureOf(error);

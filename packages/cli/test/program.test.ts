@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { EventEmitter } from "node:events";
 import { readdirSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -109,6 +110,32 @@ test("a wrong command line ends with 2 and one line that names what is wrong", a
     assert.match(document.error.code, /^(usage|invalid_argument|invalid_config)$/);
     assert.match(document.error.message, problem);
   }
+});
+
+test("a signal ends a command at once, with its code and as JSON; those that end in order hear it themselves", async () => {
+  // It accepts, and never says a word: whoever waits for it waits for long.
+  const silent = createServer();
+  await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
+  silent.on("connection", (socket) => socket.pause());
+  const endpoints = `127.0.0.1:${(silent.address() as AddressInfo).port}`;
+  for (const [name, expected] of [
+    ["SIGINT", 130],
+    ["SIGTERM", 143],
+  ] as const) {
+    const signals = new EventEmitter();
+    const io = new MemoryIo();
+    const words = ["member", "list", "--json", "--endpoints", endpoints, "--timeout", "2s"];
+    const ended = runCli(words, io, signals);
+    signals.emit(name, name);
+    assert.equal(await ended, expected);
+    assert.deepEqual(JSON.parse(io.stderr), { error: { code: "interrupted", message: `interrupted by ${name}` } });
+    assert.deepEqual([io.stdout, signals.eventNames()], ["", []]);
+  }
+  const unheard = new EventEmitter();
+  await runCli(["node"], new MemoryIo(), unheard);
+  assert.deepEqual(unheard.eventNames(), []);
+  silent.closeAllConnections();
+  silent.close();
 });
 
 test("what stands after -- is the command's, whatever it looks like", async () => {
