@@ -105,3 +105,8 @@ export const exitCodes: Readonly<Record<ExitName, ExitCode>> = {
   interrupted: { code: 130, name: "interrupted", sentence: "A second SIGINT ended the process at once." },
   terminated: { code: 143, name: "terminated", sentence: "A second SIGTERM ended the process at once." },
 };
+
+/** For programs, as all the errors of the command line have one: "directory_in_use". */
+export function errorCodeFor(exit: ExitName): string {
+  return exit.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}

@@ -30,7 +30,7 @@ export { restoreFile, restoreMachine } from "./restore.js";
 export type { Restored, RestoreOptions, RestoreParts } from "./restore.js";
 export { aboveMax, RestoreIndexError } from "./restore-index.js";
 export { endingFor } from "./endings.js";
-export { exitCodes } from "./exit-codes.js";
+export { errorCodeFor, exitCodes } from "./exit-codes.js";
 export type { ExitCode, ExitName } from "./exit-codes.js";
 export { createLogger, logLevels } from "./logger.js";
 export type { LoggerOptions, LogLevel } from "./logger.js";

@@ -1,6 +1,6 @@
 /** One node as a process: everything is put together here, and taken apart in order. */
 import { readFile } from "node:fs/promises";
-import { exitCodes } from "./exit-codes.js";
+import { errorCodeFor, exitCodes } from "./exit-codes.js";
 import type { ExitName } from "./exit-codes.js";
 import type { Config, ConfigEnvironment } from "./config.js";
 import { askForCluster, prepareJoin, watchCluster } from "./joining.js";
@@ -25,8 +25,10 @@ export interface RunNodeOptions {
   readonly signals: boolean;
   /** Aborted: stop in order, as for SIGTERM. */
   readonly stop?: AbortSignal;
-  /** Where sentences for a person go; process.stderr unless a test listens. */
+  /** Where it is said why the node ended by itself; process.stderr unless a test listens. */
   readonly writeError?: (text: string) => void;
+  /** Said as `{"error":{"code","message"}}` there, not as a sentence. */
+  readonly isJson?: boolean;
   readonly logger?: Logger;
 }
 
@@ -36,7 +38,6 @@ export interface RunJoiningNodeOptions extends Omit<RunNodeOptions, "config" | "
 /** As runNode, once a node of the cluster has answered. */
 export async function runJoiningNode(options: RunJoiningNodeOptions): Promise<number> {
   const { nodeId, environment, stop = new AbortController().signal } = options;
-  const writeError = options.writeError ?? ((text) => process.stderr.write(text));
   const logger = options.logger ?? createLogger({ node: nodeId, level: levelIn(environment) });
   const parts = { logger, stop, ask: askForCluster };
   const joining = await prepareJoin(options, parts).catch((error: unknown): Ending => {
@@ -48,7 +49,7 @@ export async function runJoiningNode(options: RunJoiningNodeOptions): Promise<nu
     };
   });
   if (joining === null) return exitCodes.ok.code;
-  if ("exit" in joining) return sayEnding(joining, logger, sayer(nodeId, logger, writeError));
+  if ("exit" in joining) return sayEnding(joining, logger, sayer(options, logger));
   const { config, clusterId } = joining;
   return run({ ...options, config, logger }, { clusterId, endpoints: options.endpoints });
 }
@@ -59,12 +60,17 @@ function levelIn({ HOLDFAST_LOG: level }: ConfigEnvironment): LogLevel {
 
 type Say = (exit: ExitName, sentence: string, error?: unknown) => number;
 
-/** Says to the log and to a person why a node ends. */
-function sayer(nodeId: string, logger: Logger, writeError: (text: string) => void): Say {
+/** Says to the log and at stderr why a node ends. */
+function sayer(
+  { nodeId, writeError, isJson = false }: Pick<RunNodeOptions, "nodeId" | "writeError" | "isJson">,
+  logger: Logger,
+): Say {
+  const write = writeError ?? ((text) => process.stderr.write(text));
   return (exit, sentence, error) => {
     const { code } = exitCodes[exit];
     logger.error({ reason: exit, code, ...(error === undefined ? {} : { err: error }) }, sentence);
-    writeError(`holdfast: ${nodeId}: ${sentence}\n`);
+    const message = `${nodeId}: ${sentence}`;
+    write(isJson ? `${JSON.stringify({ error: { code: errorCodeFor(exit), message } })}\n` : `holdfast: ${message}\n`);
     return code;
   };
 }
@@ -82,9 +88,8 @@ interface Joined {
 
 async function run(options: RunNodeOptions, joined: Joined | null): Promise<number> {
   const { config, nodeId } = options;
-  const writeError = options.writeError ?? ((text) => process.stderr.write(text));
   const logger = options.logger ?? createLogger({ node: nodeId, level: config.logLevel });
-  const say = sayer(nodeId, logger, writeError);
+  const say = sayer(options, logger);
   const problem = argumentProblem(options);
   if (problem !== null) return say("usage", problem);
   const joins = joined === null ? {} : { joins: joined.clusterId };

@@ -6,7 +6,8 @@ import { join } from "node:path";
 import { afterEach, describe, test } from "node:test";
 import { WebSocket } from "ws";
 import { exitCodes } from "../src/exit-codes.js";
-import { sleep } from "./helpers.js";
+import { runNode } from "../src/run-node.js";
+import { memoryLogger, sleep } from "./helpers.js";
 import { configOf, newDirectory, openSessions, Running, stopAll } from "./node-harness.js";
 
 describe("a node by itself", () => {
@@ -91,6 +92,13 @@ describe("a node by itself", () => {
     const second = new Running(await configOf(1), "n1", directory);
     assert.equal(await second.ended, exitCodes.directoryInUse.code);
     assert.match(second.errors, /^holdfast: n1: .+\n$/);
+    let said = "";
+    const writeError = (text: string): void => void (said += text);
+    const options = { config, nodeId: "n1", dataDirectory: directory, signals: false, logger: memoryLogger() };
+    assert.equal(await runNode({ ...options, writeError, isJson: true }), exitCodes.directoryInUse.code);
+    const { error } = JSON.parse(said) as { error: { code: string; message: string } };
+    assert.equal(error.code, "directory_in_use");
+    assert.match(error.message, /^n1: .+ is in use by /);
     assert.equal(await first.stop(), 0);
     const other = new Running(await configOf(3), "n2", directory);
     assert.equal(await other.ended, exitCodes.otherNode.code);

@@ -41,11 +41,7 @@ async function failureFor(error: unknown, { source, fileAdvice }: BackupWords): 
   // The directory's node would end with that, too.
   const { exit, sentence } = server.endingFor(error);
   if (exit === "internal" || sentence === null) return null;
-  return new CommandFailure(server.exitCodes[exit].code, snakeCase(exit), sentence);
-}
-
-function snakeCase(name: string): string {
-  return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+  return new CommandFailure(server.exitCodes[exit].code, server.errorCodeFor(exit), sentence);
 }
 
 /** Of the operating system: no such file, no space, no permission. */

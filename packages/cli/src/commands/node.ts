@@ -121,6 +121,7 @@ async function runJoining(options: NodeOptions, endpoints: string, io: Io): Prom
     dataDirectory: data,
     signals: true,
     stop: stop.signal,
+    isJson: options.json === true,
   });
 }
 
@@ -145,6 +146,7 @@ async function run(options: NodeOptions, config: Config): Promise<number> {
     dataDirectory: data,
     signals: true,
     stop: stop.signal,
+    isJson: options.json === true,
     ...(firstIndex === undefined ? {} : { bootstrap: { firstIndex } }),
   });
 }
