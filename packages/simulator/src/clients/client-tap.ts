@@ -48,6 +48,8 @@ export class ClientTap implements Transport {
   readonly #events: TapEvents;
   /** Session -> request -> call. */
   readonly #calls = new Map<number, Map<number, number>>();
+  /** Call -> its newest acquire: the one whose answers the library takes. */
+  readonly #asked = new Map<number, Hold>();
   readonly #lastOutcomes = new Map<number, Outcome>();
   readonly #holds = new Map<number, Hold & { readonly grants: readonly Grant[] }>();
   readonly #sent = new Set<number>();
@@ -136,7 +138,10 @@ export class ClientTap implements Transport {
     switch (command.kind) {
       case "acquire": {
         const call = callIn(command.info);
-        if (call !== null) this.#callsOf(session).set(request, call);
+        if (call !== null) {
+          this.#callsOf(session).set(request, call);
+          this.#asked.set(call, { session, request });
+        }
         return call;
       }
       case "release": {
@@ -225,6 +230,9 @@ export class ClientTap implements Transport {
     this.#parts.sink.emit({ kind: "told", client: this.#client, session, request, outcome });
     const call = this.#calls.get(session)?.get(request);
     if (call === undefined) return;
+    // A session that is over here may live on in the cluster, and its waiters be granted, in one generation with those of the next.
+    const asked = this.#asked.get(call);
+    if (asked?.session !== session || asked.request !== request) return;
     const last = this.#lastOutcomes.get(call);
     if (last?.kind === "waiting" && outcome.kind === "granted") this.#parts.counts.add("waiter granted");
     this.#lastOutcomes.set(call, outcome);
