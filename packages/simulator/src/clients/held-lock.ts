@@ -4,7 +4,7 @@
  */
 import type { Lock, LockState } from "@holdfast/client";
 import type { SimulatedProcess } from "../process.js";
-import type { Scheduler } from "../scheduler.js";
+import type { Cancellable, Scheduler } from "../scheduler.js";
 import type { Counts } from "./counts.js";
 import type { HistorySink } from "./sink.js";
 
@@ -35,6 +35,8 @@ export class HeldLock {
   /** What waits for the loss. */
   readonly #wakers = new Set<() => void>();
   #onJeopardyBegan: (() => void) | null = null;
+  /** Of the next look at a lock whose signal has aborted before its loss. */
+  #lookTimer: Cancellable | null = null;
   #state: LockState = "held";
   #isGivenBack = false;
   #look: Look;
@@ -75,6 +77,7 @@ export class HeldLock {
   /** Its release is called for. */
   onRelease(): void {
     this.#isGivenBack = true;
+    this.#lookTimer?.cancel();
     this.#wake();
   }
 
@@ -93,7 +96,9 @@ export class HeldLock {
   }
 
   onRecovered(): void {
-    this.#become("held");
+    // Its session is renewed; its maxHold may be over.
+    if (this.lock.signal.aborted) this.check();
+    else this.#become("held");
   }
 
   /** The library says that its session is over: its locks are lost before it says so. */
@@ -119,7 +124,17 @@ export class HeldLock {
       counts.add("stopped in jeopardy");
       this.#become("jeopardy");
       this.#wake();
+      this.#lookAtDeadline();
     }
+  }
+
+  /** A signal aborts once: of the loss after a jeopardy it can't tell, so whoever goes on has to look when the time that was left is over. */
+  #lookAtDeadline(): void {
+    this.#lookTimer = this.#parts.process.setTimer(this.lock.remainingMs() + 1, () => {
+      if (this.#isGivenBack || this.#state === "lost") return;
+      const state = this.check();
+      if (state === "held" || state === "jeopardy") this.#lookAtDeadline();
+    });
   }
 
   #become(state: "held" | "jeopardy"): void {
