@@ -146,6 +146,7 @@ describe("a cluster whose members change", { timeout: 1_200_000 }, () => {
     assert.equal(again?.out, "nothing to do: it is so already\n");
 
     // The old id, with a directory that was never formed: nobody calls it, but the cluster says so when it asks.
+    rmSync(dead.directory, { recursive: true });
     const back = await cluster.join("n3");
     assert.equal(await back.exited(limitMs), 84);
     assert.match(back.log(), /n3 was removed from this cluster/);
