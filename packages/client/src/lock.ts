@@ -30,7 +30,10 @@ export interface Lock {
   readonly state: LockState;
   /** Why it was lost; null unless it is. */
   readonly lossReason: LockLossReason | null;
-  /** Aborts at the loss (with a LockLostError), or already in jeopardy with stopOn "jeopardy". A release doesn't abort it. */
+  /**
+   * Aborts once: at the loss (with a LockLostError), or already in jeopardy with stopOn "jeopardy"; of a loss after that only `state`
+   * tells. A release doesn't abort it.
+   */
   readonly signal: AbortSignal;
   /** For how long the lock is surely held if nothing renews it; 0 when it is lost or released. */
   remainingMs(): number;
