@@ -49,10 +49,9 @@ export function isChanging(core: Core): boolean {
   return configuration.outgoing.length > 0 || configurationIndex > core.commitIndex;
 }
 
-/** Whether a learner would be promoted now. */
-export function isCaughtUp(core: Core, peer: Progress): boolean {
-  const behind = core.log.lastIndex - peer.matchIndex;
-  return peer.state === "replicate" && core.wasHeardLately(peer) && behind <= promotionLagMax;
+/** Whether a learner would be promoted now: a voter that can't commit yet would stand in the way of the change that makes it one. */
+export function isCaughtUp(core: Core, leader: Leader, peer: Progress): boolean {
+  return canCommit(core, leader, peer) && core.log.lastIndex - peer.matchIndex <= promotionLagMax;
 }
 
 /**
@@ -112,7 +111,7 @@ export function isHeeded(core: Core, from: NodeId, message: Message): boolean {
 function problemFor(core: Core, leader: Leader, { change, isForced }: ChangeMembers): ChangeProblem | null {
   const code = reasonToWait(core, leader);
   if (code !== null) return { code, member: null };
-  const problem = problemWith(core.log.configuration, change) ?? problemWithPromoted(core, change.promote);
+  const problem = problemWith(core.log.configuration, change) ?? problemWithPromoted(core, leader, change.promote);
   return problem ?? (isForced ? null : problemWithQuorum(core, leader, change));
 }
 
@@ -123,10 +122,10 @@ function reasonToWait(core: Core, leader: Leader): ChangeRefusalCode | null {
   return isChanging(core) ? "change_in_progress" : null;
 }
 
-function problemWithPromoted(core: Core, promote: readonly NodeId[]): ChangeProblem | null {
+function problemWithPromoted(core: Core, leader: Leader, promote: readonly NodeId[]): ChangeProblem | null {
   const behind = promote.find((id) => {
-    const peer = core.peerFor(id);
-    return peer === null || !isCaughtUp(core, peer);
+    const peer = leader.peers.get(id);
+    return peer === undefined || !isCaughtUp(core, leader, peer);
   });
   return behind === undefined ? null : { code: "not_caught_up", member: behind };
 }

@@ -1,6 +1,7 @@
 import type { Core } from "./core.js";
 import { isCaughtUp, isChanging } from "./membership.js";
 import type { Progress } from "./progress.js";
+import type { Leader } from "./role.js";
 import type { PeerStatus, RaftStatus } from "./types.js";
 
 export function statusOf(core: Core): RaftStatus {
@@ -28,11 +29,11 @@ export function statusOf(core: Core): RaftStatus {
     configurationIndex: log.configurationIndex,
     isChanging: isChanging(core),
     isRemoved: core.isRemoved,
-    peers: isLeader ? [...role.peers.values()].map((peer) => peerStatusOf(core, peer)) : [],
+    peers: isLeader ? [...role.peers.values()].map((peer) => peerStatusOf(core, role, peer)) : [],
   };
 }
 
-function peerStatusOf(core: Core, peer: Progress): PeerStatus {
+function peerStatusOf(core: Core, leader: Leader, peer: Progress): PeerStatus {
   return {
     id: peer.id,
     membership: membershipOf(core, peer),
@@ -40,7 +41,7 @@ function peerStatusOf(core: Core, peer: Progress): PeerStatus {
     matchIndex: peer.matchIndex,
     nextIndex: peer.nextIndex,
     behindEntries: core.log.lastIndex - peer.matchIndex,
-    isCaughtUp: isCaughtUp(core, peer),
+    isCaughtUp: isCaughtUp(core, leader, peer),
     inFlight: peer.inFlight,
     heardMsAgo: core.nowMs - peer.heardMs,
     snapshot: peer.snapshot === null ? null : { index: peer.snapshot.base.position.index, chunk: peer.snapshot.chunk },

@@ -346,7 +346,7 @@ export interface PeerStatus {
   readonly nextIndex: Index;
   /** Entries of the leader's log that the peer is not known to hold. */
   readonly behindEntries: number;
-  /** Whether it would be promoted, if it is a learner: it answers, and is at most promotionLagMax entries behind. */
+  /** Whether it would be promoted, if it is a learner: it answers, holds an entry of this term, and is at most promotionLagMax entries behind. */
   readonly isCaughtUp: boolean;
   /** Appends sent and not answered. */
   readonly inFlight: number;

@@ -182,6 +182,19 @@ test("a learner never campaigns, and votes for whoever counts it as a voter (the
   assert.equal(solo.sentOf("voteAnswer")[0]?.message.granted, true);
 });
 
+test("a learner without an entry of this term has not caught up: it could commit nothing yet", () => {
+  for (const configuration of [three, configurationOf(["n1"], [], ["n4"])]) {
+    const solo = new Solo({ configuration }).lead();
+    for (const id of peersOf(configuration)) solo.accept(id, id === "n4" ? 0 : 1);
+    const status = () => solo.raft.status().peers.find(({ id }) => id === "n4");
+    assert.deepEqual([status()?.state, status()?.behindEntries, status()?.isCaughtUp], ["replicate", 1, false]);
+    assert.equal(refusal(ask(solo.clear(), { promote: ["n4"] })), "not_caught_up n4");
+    solo.accept("n4", 1).clear();
+    assert.equal(status()?.isCaughtUp, true);
+    assert.equal(refusal(ask(solo, { promote: ["n4"] }, 2)), "appended");
+  }
+});
+
 test("only a learner that answers, is replicated to and is close behind is promoted", () => {
   const promote = { promote: ["n4"] };
   assert.equal(refusal(ask(leaderOf(), promote)), "appended");
