@@ -3,6 +3,7 @@ import type { ClientConnection, NodeHost } from "@holdfast/server";
 import type { MembershipChange } from "@holdfast/raft";
 import { limits } from "@holdfast/wire";
 import type { ClientMessage, ServerMessage } from "@holdfast/wire";
+import { probed } from "./host-access.js";
 
 export interface AdminRequest extends MembershipChange {
   readonly isForced: boolean;
@@ -19,6 +20,8 @@ export class AdminCall {
   readonly #request: AdminRequest;
   readonly #onAnswer: OnAnswer;
   #close: (() => void) | null = null;
+  /** Asks its node's queue; null before it lies there. */
+  #isTaken: (() => boolean) | null = null;
   #isOver = false;
 
   constructor(request: AdminRequest, onAnswer: OnAnswer) {
@@ -26,8 +29,14 @@ export class AdminCall {
     this.#onAnswer = onAnswer;
   }
 
-  begin({ gateway }: NodeHost): void {
+  /** Its node may come to it yet: no configuration shows what it asks for. */
+  get isWaiting(): boolean {
+    return this.#isTaken === null ? !this.#isOver : !this.#isTaken();
+  }
+
+  begin(host: NodeHost): void {
     if (this.#isOver) return;
+    const { gateway } = host;
     const connection: ClientConnection = {
       id: connectionId,
       remote: "admin:1",
@@ -48,6 +57,9 @@ export class AdminCall {
       },
       { kind: "changeMembers", id: questionId, ...this.#request } satisfies ClientMessage,
     ]);
+    const { queue } = probed(host);
+    const frame = queue.newestFrame;
+    this.#isTaken = () => queue.hasTaken(frame);
   }
 
   /** Hangs up: what was asked may happen all the same. Does nothing once it is answered. */

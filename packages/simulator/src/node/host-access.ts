@@ -7,7 +7,11 @@ import type { ProbedHost as WatchedHost } from "../invariants/host-probe.js";
 export interface ProbedHost extends WatchedHost {
   readonly options: { readonly clusterId: string };
   readonly parts: WatchedHost["parts"] & { readonly links: { send(to: string, messages: readonly Message[]): void } };
-  readonly queue: WatchedHost["queue"] & { takeEvents(): readonly unknown[] };
+  readonly queue: WatchedHost["queue"] & {
+    readonly newestFrame: number;
+    takeEvents(): readonly unknown[];
+    hasTaken(frame: number): boolean;
+  };
   readonly leadership: { readonly isServing: boolean };
   enqueue(event: { readonly kind: "step"; event(nowMs: number): Event }): void;
   beginTransfer(to: string | null, withinMs: number, onEnded: (leader: NodeAddress | null) => void): void;

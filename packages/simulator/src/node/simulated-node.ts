@@ -217,10 +217,14 @@ export class SimulatedNode {
   changeMembers(request: AdminRequest, isStillMeant: () => boolean, onAnswer: OnAnswer): AdminCall {
     const call = new AdminCall(request, onAnswer);
     const life = this.#life;
-    if (life === null || life.host === null) return call;
+    if (life === null || life.host === null) {
+      call.abandon();
+      return call;
+    }
     const { host } = life;
     life.process.deliver(() => {
       if (isStillMeant()) call.begin(host);
+      else call.abandon();
     });
     return call;
   }

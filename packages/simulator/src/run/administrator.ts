@@ -3,6 +3,8 @@
  * ground: with what it asks for, a majority of undamaged directories is left.
  */
 import type { MembershipChange } from "@holdfast/raft";
+import type { NodeHost } from "@holdfast/server";
+import type { AdminCall } from "../node/admin-call.js";
 import type { SimulatedNode } from "../node/simulated-node.js";
 import { probed } from "../node/host-access.js";
 import type { Random } from "../random.js";
@@ -17,6 +19,12 @@ interface Asking {
   readonly isForced?: boolean;
   /** How long it waits for an answer. */
   readonly patienceMs: number;
+}
+
+interface Asked {
+  readonly host: NodeHost;
+  readonly change: MembershipChange;
+  readonly call: AdminCall;
 }
 
 /** Nothing was asked: it would leave no sound majority, or there is nobody to ask. */
@@ -41,6 +49,8 @@ const passing: ReadonlySet<string> = new Set([
 export class Administrator {
   readonly #world: World;
   readonly #waiting = new Set<() => void>();
+  /** What nodes may not have looked at yet. */
+  #asked: readonly Asked[] = [];
 
   constructor(world: World) {
     this.#world = world;
@@ -78,6 +88,7 @@ export class Administrator {
         world.counts.add(answer === "completed" ? "change completed" : `change refused: ${answer}`);
         resolve(answer);
       });
+      if (node.host !== null) this.#asked = [...this.#asked, { host: node.host, change: whole, call }];
       world.after(patienceMs, () => {
         call.abandon();
         resolve(silent);
@@ -141,15 +152,21 @@ export class Administrator {
     return false;
   }
 
+  /** Whether what was asked a moment ago, and no configuration shows yet, is safe without this node too. */
+  canSpare(node: SimulatedNode): boolean {
+    const hosts = this.#world.nodes.map(({ host }) => host);
+    this.#asked = this.#asked.filter(({ host, call }) => call.isWaiting && hosts.includes(host));
+    return this.#asked.every(({ change }) => this.isSafe(change, (each) => each !== node && !each.isSpoilt));
+  }
+
   /** Whether a sound majority is left with it, and one of the nodes that all clients know. */
-  isSafe({ promote, remove }: MembershipChange): boolean {
+  isSafe({ promote, remove }: MembershipChange, isSound = (node: SimulatedNode): boolean => !node.isSpoilt): boolean {
     const { members } = this.#world;
     const { voters, learners } = members.configuration;
     const next = [...voters, ...learners.filter(({ id }) => promote.includes(id))].filter(
       ({ id }) => !remove.includes(id),
     );
-    const isSound = (node: SimulatedNode): boolean => !node.isSpoilt;
-    const stays = members.firstMembers.some(({ id }) => next.some((voter) => voter.id === id));
+    const stays = members.firstMembers.some((node) => isSound(node) && next.some(({ id }) => id === node.id));
     return stays && members.isMajority(next, isSound) && members.isQuorum(isSound);
   }
 

@@ -224,7 +224,7 @@ export class World {
   canLose(node: SimulatedNode): boolean {
     if (node.refusedFor !== null) return false;
     const isLeft = (each: SimulatedNode): boolean => each !== node && !each.isSpoilt;
-    return this.members.isQuorum(isLeft) && this.members.firstMembers.some(isLeft);
+    return this.members.isQuorum(isLeft) && this.members.firstMembers.some(isLeft) && this.administrator.canSpare(node);
   }
 
   /** Its directory is emptied, while it is down. */

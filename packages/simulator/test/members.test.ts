@@ -1,0 +1,44 @@
+/** Changes of members in a run: what the world may do to them, and what it may expect of them. */
+import assert from "node:assert/strict";
+import test from "node:test";
+import { drawPlan } from "../src/run/plan.js";
+import type { Plan } from "../src/run/plan.js";
+import { World } from "../src/run/world.js";
+
+const timing = { electionTimeoutMs: 500, heartbeatMs: 100, diskStallMs: 2_000 };
+
+async function worldOf(changed: Partial<Plan>): Promise<World> {
+  const world = new World({ ...drawPlan(2708), timing, faults: [], ...changed }, { isShown: false });
+  world.start();
+  await world.run(20_000, () => world.leader() !== null);
+  await world.run(5_000);
+  return world;
+}
+
+test("no node is spoilt that a change needs which its leader has not come to yet", async () => {
+  const world = await worldOf({ nodes: 3 });
+  const leader = world.leader();
+  const [first, second] = world.members.nodes.filter((node) => node !== leader);
+  assert.ok(first !== undefined && second !== undefined && leader !== null);
+  assert.equal(world.canLose(second), true);
+  void world.administrator.ask({ remove: [first.id] }, { patienceMs: 1_000 });
+  assert.deepEqual(world.members.configuration.outgoing, []);
+  assert.deepEqual([world.canLose(first), world.canLose(second)], [true, false]);
+  await world.run(5_000, () => world.members.isRemoved(first.id));
+  assert.deepEqual([world.canLose(first), world.canLose(second)], [true, false], "two voters are left");
+});
+
+test("a request that was never begun, or whose node died before it came to it, spares nobody", async () => {
+  const world = await worldOf({ nodes: 3 });
+  const leader = world.leader();
+  const [first, second] = world.members.nodes.filter((node) => node !== leader);
+  assert.ok(first !== undefined && second !== undefined && leader !== null);
+  world.processes.pause(leader.id, 2_000);
+  void world.administrator.ask({ remove: [first.id] }, { at: leader, patienceMs: 100 });
+  assert.equal(world.canLose(second), false, "it may come to it yet");
+  await world.run(200);
+  assert.equal(world.canLose(second), true, "nobody waits for it any more");
+  void world.administrator.ask({ remove: [first.id] }, { at: leader, patienceMs: 10_000 });
+  world.crash(leader, "process");
+  assert.equal(world.canLose(second), true);
+});
