@@ -1,6 +1,8 @@
 /** Changes of members in a run: what the world may do to them, and what it may expect of them. */
 import assert from "node:assert/strict";
 import test from "node:test";
+import { Core } from "../src/run/core.js";
+import { longestTtl } from "../src/run/liveness.js";
 import { drawPlan } from "../src/run/plan.js";
 import type { Plan } from "../src/run/plan.js";
 import { World } from "../src/run/world.js";
@@ -41,4 +43,16 @@ test("a request that was never begun, or whose node died before it came to it, s
   void world.administrator.ask({ remove: [first.id] }, { at: leader, patienceMs: 10_000 });
   world.crash(leader, "process");
   assert.equal(world.canLose(second), true);
+});
+
+test("sessions last as long as they do, whether or not a leader serves", async () => {
+  const world = await worldOf({ nodes: 3, ttlMs: 10_000 });
+  const core = new Core(world, world.nodes.slice(0, 3), []);
+  await world.run(120_000, () => longestTtl(world, core) > 10_000);
+  assert.equal(longestTtl(world, core), 20_000);
+  const leader = world.leader();
+  assert.ok(leader !== null);
+  await world.run(1_000);
+  world.crash(leader, "process");
+  assert.equal(longestTtl(world, core), 20_000);
 });

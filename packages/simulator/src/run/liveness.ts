@@ -138,12 +138,13 @@ function isSendingSnapshot(core: Core): boolean {
   );
 }
 
-/** Of the sessions that are there. */
-function longestTtl(world: World, core: Core): number {
-  const host = servingLeader(world, core)?.host ?? null;
+/** Of the sessions that are there, whether or not a leader serves just now. */
+export function longestTtl(world: World, core: Core): number {
   let longestMs = world.plan.ttlMs;
-  if (host !== null)
+  for (const host of [servingLeader(world, core)?.host, ...core.nodes.map((node) => node.host)]) {
+    if (host === null || host === undefined) continue;
     for (const { ttlMs } of probed(host).applier.machine.sessions()) longestMs = Math.max(longestMs, ttlMs);
+  }
   return longestMs;
 }
 
