@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { Core } from "../src/run/core.js";
+import { changeInCalm } from "../src/run/calm-change.js";
 import { longestTtl } from "../src/run/liveness.js";
 import { drawPlan } from "../src/run/plan.js";
 import type { Plan } from "../src/run/plan.js";
@@ -55,4 +56,22 @@ test("sessions last as long as they do, whether or not a leader serves", async (
   await world.run(1_000);
   world.crash(leader, "process");
   assert.equal(longestTtl(world, core), 20_000);
+});
+
+test("a learner gets a long log in the calm before it is promoted", async () => {
+  const { limits, world: surroundings } = drawPlan(2708);
+  // An entry an append, eight appends a round trip of a tenth of an election timeout.
+  const plan: Partial<Plan> = {
+    nodes: 1,
+    timing: { electionTimeoutMs: 2_000, heartbeatMs: 400, diskStallMs: 8_000 },
+    ttlMs: 60_000,
+  };
+  assert.deepEqual([limits.appendsInFlightMax, limits.appendEntriesMax, surroundings.latencyMsMax], [8, 1, 100]);
+  const world = await worldOf(plan);
+  await world.run(300_000, () => world.watch.commitPoint > 900);
+  world.clients.drainAll();
+  await world.run(100_000, () => world.clients.areIdle);
+  assert.ok(world.watch.commitPoint > 900, `${world.watch.commitPoint} entries`);
+  await changeInCalm(world, new Core(world, world.nodes.slice(0, 1), []));
+  assert.equal(world.counts.of("changed in the calm"), 1);
 });

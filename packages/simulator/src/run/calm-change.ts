@@ -1,6 +1,6 @@
 /** In some runs the members change once more when all is calm: then each step has a bound, and a removed node that runs learns of it (invariant 22). */
 import { membershipBounds } from "@holdfast/raft";
-import type { Member } from "@holdfast/raft";
+import type { Member, PeerStatus } from "@holdfast/raft";
 import { probed } from "../node/host-access.js";
 import type { SimulatedNode } from "../node/simulated-node.js";
 import type { Change } from "./administrator.js";
@@ -11,6 +11,8 @@ import type { World } from "./world.js";
 
 /** Peers find one another: dials, back-offs, greetings. */
 const connectMs = 2_500;
+/** In ten election timeouts a learner that is replicated to gets so many entries at least, even where an append takes one or two. */
+const fetchedMin = 50;
 
 /** What the storm has begun is finished, and who was removed has ended. */
 export async function expectSettled(world: World, core: Core): Promise<void> {
@@ -45,18 +47,29 @@ async function bring(world: World, spare: SimulatedNode): Promise<void> {
   spare.start();
   await world.run(electionTimeoutMs, () => spare.directory.instance !== null);
   await demandDone(world, { add: [memberFor(spare.id, spare.directory.instance ?? "")] });
-  const limitMs = 10 * electionTimeoutMs + connectMs;
-  const isCaughtUp = (): boolean => {
+  await expectCaughtUp(world, spare);
+}
+
+/** It gets the whole log, however long that is; what it lacked when it got its vote, the change would wait for. */
+async function expectCaughtUp(world: World, { id }: SimulatedNode): Promise<void> {
+  const limitMs = 10 * world.plan.timing.electionTimeoutMs + connectMs;
+  const peer = (): PeerStatus | undefined => {
     const host = world.leader()?.host ?? null;
-    return (
-      host !== null &&
-      probed(host)
-        .raft.status()
-        .peers.some(({ id, isCaughtUp: is }) => id === spare.id && is)
-    );
+    return host === null
+      ? undefined
+      : probed(host)
+          .raft.status()
+          .peers.find((each) => each.id === id);
   };
-  await world.run(limitMs, isCaughtUp);
-  if (!isCaughtUp()) throw new StuckError("learner-behind", `${spare.id} has not caught up within ${limitMs} ms`);
+  const isThere = (): boolean => peer()?.isCaughtUp === true && peer()?.behindEntries === 0;
+  for (;;) {
+    const before = peer()?.behindEntries ?? Number.POSITIVE_INFINITY;
+    await world.run(limitMs, isThere);
+    if (isThere()) return;
+    const behind = peer()?.behindEntries ?? Number.POSITIVE_INFINITY;
+    if (behind + fetchedMin > before)
+      throw new StuckError("learner-behind", `${id} is ${behind} entries behind, and was ${before} ${limitMs} ms ago`);
+  }
 }
 
 /** One whose going leaves the core a majority: the leader, or whoever is left out of the core. */
