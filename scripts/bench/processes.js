@@ -9,6 +9,9 @@ import path from "node:path";
 /** @type {Set<Started>} */
 const running = new Set();
 
+/** From here on the kernel ends it with its parent, but that may have been killed just before. The shell's PPID is from its start. */
+const runWithParent = '[ "$PPID" = "$0" ] && exec "$@"';
+
 /** How much of a log an error message shows. */
 const tailLines = 12;
 
@@ -37,12 +40,16 @@ export class Started {
     mkdirSync(folder, { recursive: true });
     this.#logFile = path.join(folder, `${name}.log`);
     const log = openSync(this.#logFile, "a");
-    this.#child = spawn("setpriv", ["--pdeathsig", "KILL", "--", ...words], {
-      cwd: folder,
-      detached: true,
-      env: { ...process.env, ...environment },
-      stdio: hasChannel ? ["ignore", log, log, "ipc"] : ["ignore", log, log],
-    });
+    this.#child = spawn(
+      "setpriv",
+      ["--pdeathsig", "KILL", "--", "sh", "-c", runWithParent, `${process.pid}`, ...words],
+      {
+        cwd: folder,
+        detached: true,
+        env: { ...process.env, ...environment },
+        stdio: hasChannel ? ["ignore", log, log, "ipc"] : ["ignore", log, log],
+      },
+    );
     closeSync(log);
     running.add(this);
     /** @type {Promise<void>} */
