@@ -13,6 +13,13 @@ describe("commits", () => {
     world.commit("n1");
   });
 
+  finding("commit-quorum", "an entry that one disk holds, in the event in which the node stops", (world) => {
+    world.node("n1").append("command", "one");
+    world.node("n1").persist();
+    world.commit("n1");
+    world.node("n1").isStopped = true;
+  });
+
   finding("commit-quorum", "an entry of the leader's that is in its memory only, and on one other disk", (world) => {
     for (const id of ["n1", "n2"]) world.node(id).append("command", "one");
     world.node("n2").persist();

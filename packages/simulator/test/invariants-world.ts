@@ -42,12 +42,15 @@ export function hostOf(parts: {
   readonly raft: Raft;
   machine(): LockMachine;
   applied(): number;
+  isStopped?(): boolean;
   readonly events: ProbedHost["applier"]["events"];
   readonly frames: readonly object[];
 }): NodeHost {
   const host: ProbedHost = {
     raft: parts.raft,
-    isStopped: false,
+    get isStopped() {
+      return parts.isStopped?.() ?? false;
+    },
     applier: {
       get machine() {
         return parts.machine();
@@ -162,6 +165,7 @@ export class FakeNode {
   machine = new LockMachine();
   frames: object[] = [];
   applied = 0;
+  isStopped = false;
   readonly #onEffects: ProbedHost["applier"]["events"] = { onEffects: () => {} };
 
   constructor(id: NodeId, base: LogBase) {
@@ -175,6 +179,7 @@ export class FakeNode {
       raft: this.raft as unknown as Raft,
       machine: () => this.machine,
       applied: () => this.applied,
+      isStopped: () => this.isStopped,
       events: this.#onEffects,
       frames: this.frames,
     });

@@ -161,7 +161,9 @@ export class ClusterWatch {
     this.#throwFound();
     const node = this.#nodes.get(id);
     const life = node?.life ?? null;
-    if (node === undefined || life === null || life.probe.isStopped) return;
+    if (node === undefined || life === null || life.isOver) return;
+    // The event in which it stops by itself is its last: what it has committed there may be known to nobody else.
+    life.isOver = life.probe.isStopped;
     const nowMs = life.clock.monotonicMs();
     if (nowMs - life.eventMs > this.#electionTimeoutMs / 2) life.wokenMs = nowMs;
     life.eventMs = nowMs;

@@ -29,6 +29,8 @@ export class Life {
   readonly probe: HostProbe;
   readonly clock: NodeClock;
   tap: CoreTap | null = null;
+  /** It has stopped by itself. */
+  isOver = false;
   status: RaftStatus | null = null;
   role: RoleName = "follower";
   term: number;
