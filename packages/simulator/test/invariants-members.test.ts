@@ -132,7 +132,7 @@ class Leader {
   readonly raft: FakeRaft;
   readonly changes: Changes;
 
-  constructor(terms: readonly number[], committed: number, learnerEnd: number | null) {
+  constructor(terms: readonly number[], committed: number, learnerEnd: number | null, learnerTerm: number = 2) {
     const base: LogBase = {
       position: { term: 0 as Term, index: 0 as Index },
       chain: 0,
@@ -145,7 +145,7 @@ class Leader {
     const entry = { kind: "command", payload: new Uint8Array(), chain: 0 } as const;
     this.raft.entries = terms.map((of, at) => ({ ...entry, index: index(at + 1), term: term(of) }));
     const hardState = { term: term(2), votedFor: null };
-    const last = { term: term(2), index: index(learnerEnd ?? 0) };
+    const last = { term: term(learnerTerm), index: index(learnerEnd ?? 0) };
     const disk = { hardState, last, termAt: () => null, chainAt: () => null };
     this.changes = new Changes("n1", () => (learnerEnd === null ? null : disk));
   }
@@ -186,6 +186,9 @@ describe("a leader that changes the members", () => {
     behind.hear("n4");
     breaks("configuration", () => behind.change(["n4"]));
     breaks("configuration", () => new Leader(terms, 1_500, 1_500).change(["n4"]));
+    const former = new Leader([1, 1, 2], 3, 2, 1);
+    former.hear("n4");
+    breaks("configuration", () => former.change(["n4"]));
     const empty = new Leader(terms, 1_500, null);
     empty.hear("n4");
     breaks("configuration", () => empty.change(["n4"]));

@@ -49,9 +49,12 @@ export class Changes {
 
   #checkPromoted(raft: Raft, id: NodeId): void {
     const disk = this.#diskOf(id);
-    const last = disk?.last.index ?? null;
-    demand(last !== null && raft.lastIndex - 1 - last <= lagMax && this.#heard.has(id), rule, () => {
-      return `${this.#id} promotes ${id}, which has not caught up: its disk ends at ${last ?? "nothing"} of ${raft.lastIndex}`;
+    const last = disk?.last ?? null;
+    const isNear = last !== null && raft.lastIndex - 1 - last.index <= lagMax;
+    // Without an entry of the leader's term it can't acknowledge the change that gives it a vote.
+    demand(isNear && last.term >= raft.term && this.#heard.has(id), rule, () => {
+      const end = last === null ? "nothing" : `${last.index} of term ${last.term}`;
+      return `${this.#id} promotes ${id} in term ${raft.term}, which has not caught up: its disk ends at ${end} of ${raft.lastIndex}`;
     });
   }
 }
