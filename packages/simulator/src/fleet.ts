@@ -19,11 +19,16 @@ interface Told {
   readonly cpuMs: number;
 }
 
-/** Resolves when all seeds have run, or when it was told to stop. Throws when a process ends by itself. */
+/** Resolves when all seeds have run, or when it was told to stop. Throws when a process ends by itself. One worker is this process. */
 export async function runFleet(options: FleetOptions): Promise<void> {
   const workers = Math.min(options.workers, options.seeds);
-  if (workers > 1) await new Fleet({ ...options, workers }).run();
+  if (workers > 1) await runApart({ ...options, workers });
   else await runHere(options);
+}
+
+/** As runFleet, but each worker is a process of its own. */
+export async function runApart(options: FleetOptions): Promise<void> {
+  await new Fleet(options).run();
 }
 
 async function runHere({ first, seeds, onRun }: FleetOptions): Promise<void> {
