@@ -9,6 +9,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it, test } from "node:test";
+import { fileURLToPath } from "node:url";
 import { chooseSource } from "../../src/commands/backup.js";
 import type { BackupSource, SourceStatus } from "../../src/commands/backup.js";
 import { lossText } from "../../src/commands/restore.js";
@@ -93,7 +94,7 @@ describe("holdfast backup", () => {
     const server = createSocketServer((socket) => socket.destroy());
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     const endpoint = `127.0.0.1:${(server.address() as AddressInfo).port}`;
-    const program = new URL("../../../bin/holdfast.js", import.meta.url).pathname;
+    const program = fileURLToPath(new URL("../../../bin/holdfast.js", import.meta.url));
     const child = spawn(process.execPath, [program, "backup", join(folder, "b"), "--endpoints", endpoint]);
     let err = "";
     child.stderr.on("data", (text: Buffer) => (err += text.toString()));
