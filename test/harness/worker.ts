@@ -1,9 +1,9 @@
 /**
  * A process that takes a lock and reports, one JSON line per event. Run as `node worker.js '{"endpoints": [...], "name": "a", ...}'`;
- * ends when its input closes. `performance.timeOrigin + performance.now()` makes times of several processes comparable.
+ * ends when its input closes.
  */
-import { performance } from "node:perf_hooks";
 import { connect } from "@holdfast/client";
+import { machineMs } from "./machine-clock.js";
 
 interface Task {
   readonly endpoints: readonly string[];
@@ -15,9 +15,7 @@ interface Task {
 const task = JSON.parse(process.argv[2] ?? "{}") as Task;
 
 function report(event: string, facts: object = {}): void {
-  process.stdout.write(
-    `${JSON.stringify({ event, atMs: performance.timeOrigin + performance.now(), pid: process.pid, ...facts })}\n`,
-  );
+  process.stdout.write(`${JSON.stringify({ event, atMs: machineMs(), pid: process.pid, ...facts })}\n`);
 }
 
 const holdfast = await connect({ endpoints: [...task.endpoints], ttlMs: task.ttlMs, connectTimeoutMs: 30_000 });

@@ -3,10 +3,10 @@
  * before it saves: whether the late save is harmless is the resource's business.
  */
 import { createRequire } from "node:module";
-import { performance } from "node:perf_hooks";
 import { createInterface } from "node:readline";
 import { connect } from "@holdfast/client";
 import { postgresGuard } from "@holdfast/fence/postgres";
+import { machineMs } from "../harness/machine-clock.js";
 import type { TestPool } from "../harness/postgres.js";
 
 export interface StoryTask {
@@ -37,7 +37,7 @@ pool.on("error", () => {});
 const documents = postgresGuard(pool, { table: "documents", key: "id", fence: "fence" });
 
 function report(event: StoryEvent["event"], facts: Omit<StoryEvent, "event" | "atMs"> = {}): void {
-  process.stdout.write(`${JSON.stringify({ event, atMs: performance.timeOrigin + performance.now(), ...facts })}\n`);
+  process.stdout.write(`${JSON.stringify({ event, atMs: machineMs(), ...facts })}\n`);
 }
 
 const holdfast = await connect({ endpoints: [...task.endpoints], ttlMs: task.ttlMs, info: task.name });

@@ -5,6 +5,7 @@
 import { performance } from "node:perf_hooks";
 import { setTimeout as sleep } from "node:timers/promises";
 import { statusOf, TestCluster } from "../harness/cluster.js";
+import { machineMs } from "../harness/machine-clock.js";
 import { embeddedPostgres, missingDrivers } from "../harness/postgres.js";
 import type { TestPostgres } from "../harness/postgres.js";
 import { until } from "../harness/until.js";
@@ -20,10 +21,10 @@ class Timeline {
   readonly problems: string[] = [];
 
   restart(): void {
-    this.startMs = performance.timeOrigin + performance.now();
+    this.startMs = machineMs();
   }
 
-  say(who: string, what: string, atMs: number = performance.timeOrigin + performance.now()): void {
+  say(who: string, what: string, atMs: number = machineMs()): void {
     const seconds = ((atMs - this.startMs) / 1_000).toFixed(2).padStart(6);
     process.stdout.write(`  ${seconds} s  ${who.padEnd(10)} ${what}\n`);
   }
