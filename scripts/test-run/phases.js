@@ -15,7 +15,8 @@ const summaryLine = /^(tests|suites|pass|fail|cancelled|skipped|todo|duration_ms
 export async function* runPhases(top, phases, filter) {
   /** @type {Map<string, number>} */
   const totals = new Map();
-  for (const { files, concurrency } of phases) {
+  for (const { name, files, concurrency } of phases) {
+    const startMs = performance.now();
     const paths = files.map((file) => path.join(top, file));
     for await (const event of run({ files: paths, concurrency, timeout: fileTimeoutMs, ...filter })) {
       if (event.type === "test:fail" && !event.data.todo) process.exitCode = 1;
@@ -24,7 +25,13 @@ export async function* runPhases(top, phases, filter) {
       if (summary !== null) totals.set(summary[1], (totals.get(summary[1]) ?? 0) + Number(summary[2]));
       else yield event;
     }
+    const seconds = ((performance.now() - startMs) / 1_000).toFixed(0);
+    yield diagnostic(`${name}: ${files.length} files in ${seconds} s`);
   }
-  for (const [name, total] of totals)
-    yield { type: "test:diagnostic", data: { nesting: 0, message: `${name} ${total}` } };
+  for (const [name, total] of totals) yield diagnostic(`${name} ${total}`);
+}
+
+/** @param {string} message */
+function diagnostic(message) {
+  return { type: "test:diagnostic", data: { nesting: 0, message } };
 }

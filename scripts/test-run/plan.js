@@ -16,7 +16,7 @@ export const longest = [
 ];
 
 /**
- * @typedef {{ files: string[], concurrency: number }} Phase Paths of compiled files, from the top.
+ * @typedef {{ name: string, files: string[], concurrency: number }} Phase Paths of compiled files, from the top.
  * @param {string} top
  * @param {{ isFast: boolean, patterns: readonly string[] }} options Patterns: parts of a source's path, or regular expressions.
  * @returns {Phase[]}
@@ -31,9 +31,13 @@ export function planTests(top, { isFast, patterns }) {
   const runsAlone = (/** @type {string} */ file) => file.endsWith(".alone.test.ts");
   // Units keep two cores busy; real processes mostly wait, for one another and for time to pass.
   return [
-    { files: longestFirst(units).map(compiled), concurrency: 2 },
-    { files: longestFirst(whole.filter((file) => !runsAlone(file))).map(compiled), concurrency: 4 },
-    { files: whole.filter(runsAlone).map(compiled), concurrency: 1 },
+    { name: "units", files: longestFirst(units).map(compiled), concurrency: 2 },
+    {
+      name: "whole clusters",
+      files: longestFirst(whole.filter((file) => !runsAlone(file))).map(compiled),
+      concurrency: 4,
+    },
+    { name: "alone", files: whole.filter(runsAlone).map(compiled), concurrency: 1 },
   ].filter((phase) => phase.files.length > 0);
 }
 

@@ -42,6 +42,7 @@ test("units first, whole-cluster files after them, those that measure time alone
   inFolder(tree, (top) => {
     assert.deepEqual(planTests(top, { isFast: false, patterns: [] }), [
       {
+        name: "units",
         files: [
           "packages/raft/dist/test/a.test.js",
           "packages/raft/dist/test/deep/b.test.js",
@@ -49,8 +50,8 @@ test("units first, whole-cluster files after them, those that measure time alone
         ],
         concurrency: 2,
       },
-      { files: ["test/dist/cluster/c.test.js"], concurrency: 4 },
-      { files: ["test/dist/cluster/d.alone.test.js"], concurrency: 1 },
+      { name: "whole clusters", files: ["test/dist/cluster/c.test.js"], concurrency: 4 },
+      { name: "alone", files: ["test/dist/cluster/d.alone.test.js"], concurrency: 1 },
     ]);
   }));
 
