@@ -13,7 +13,7 @@ const killEveryMs = 5_000;
  * Up to nine of these: at any moment nearly all locks are held and the other clients wait, so each leader dies under some twenty holds
  * and thirty waiters. Shorter holds would be cut by few of the kills, and take the machine from the tests that run beside this one.
  */
-const holdStepMs = 40;
+const holdStepMs = 60;
 
 interface Held {
   readonly name: string;

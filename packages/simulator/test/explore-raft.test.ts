@@ -4,7 +4,7 @@ import { exploreRaft } from "../src/explore/raft/explore-raft.js";
 import type { Order, Report } from "../src/explore/raft/explore-raft.js";
 import { openRaft } from "../src/explore/raft/opened-core.js";
 
-const statesMax = 4_000;
+const statesMax = 2_500;
 
 for (const scope of ["election-crash", "log", "led-disk", "led-2-terms-crash", "full"]) {
   test(`the core breaks no rule in the first ${statesMax} merged states of scope ${scope}`, async () => {
