@@ -63,7 +63,7 @@ function runTests(others) {
   const isWhole = process.argv.includes("--all");
   const part = isWhole ? "everything" : "the fast part";
   console.log(`test:node24: ${part} on ${versionOf(binary)} (started by ${process.version})`);
-  const words = [path.join(top, "scripts/test.js"), ...(isWhole ? [] : ["--fast"]), ...others];
+  const words = [path.join(top, "scripts/test.js"), isWhole ? "--all" : "--fast", ...others];
   const { status } = spawnSync(binary, words, { cwd: top, stdio: ["ignore", "inherit", "inherit"] });
   return status ?? 1;
 }

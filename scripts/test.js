@@ -1,6 +1,7 @@
 /**
- * Runs the compiled tests: `npm test` all, `npm test -- PATTERN...` those whose path matches, `--fast` those of packages only,
- * `--name REGEX` only tests of that name. Files in packages come first, two at a time, then test/ (real processes), four at a time; files
+ * Runs the compiled tests: `npm test` the product's, `--tools` those of the tools that judge it (scripts, the simulator but for its seeds),
+ * `--fast` both without real processes, `--all` everything; `npm test -- PATTERN...` those of all whose path matches, `--name REGEX` only
+ * tests of that name. Files in packages come first, three at a time, then test/ (real processes), four at a time; files
  * named *.alone.test.ts measure time and run one at a time at the end.
  */
 import { spawnSync } from "node:child_process";
@@ -16,9 +17,9 @@ import { runPhases } from "./test-run/phases.js";
 const top = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { fast: { type: "boolean", default: false }, name: { type: "string" } },
+  options: { ...flags("fast", "tools", "all"), name: { type: "string" } },
 });
-const phases = planTests(top, { isFast: values.fast, patterns: positionals });
+const phases = planTests(top, { part: partOf(), patterns: positionals });
 const files = phases.flatMap((phase) => phase.files);
 const missing = files.filter((file) => !existsSync(path.join(top, file)));
 
@@ -44,4 +45,15 @@ function installDrivers() {
   if (!existsSync(script)) return;
   const { status } = spawnSync(process.execPath, [script], { cwd: top, stdio: ["ignore", "inherit", "inherit"] });
   if (status !== 0) process.exit(status ?? 1);
+}
+
+/** @param {readonly string[]} names */
+function flags(...names) {
+  return Object.fromEntries(names.map((name) => [name, { type: /** @type {const} */ ("boolean"), default: false }]));
+}
+
+function partOf() {
+  if (values.fast) return "fast";
+  if (values.tools) return "tools";
+  return values.all || positionals.length > 0 || values.name !== undefined ? "all" : "usual";
 }

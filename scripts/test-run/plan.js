@@ -16,22 +16,26 @@ export const longest = [
 ];
 
 /**
+ * @typedef {"usual" | "fast" | "tools" | "all"} Part usual: the product's, and the simulated seeds; tools: what tries the tools out that
+ * judge the product; fast: both of these without real processes.
  * @typedef {{ name: string, files: string[], concurrency: number }} Phase Paths of compiled files, from the top.
  * @param {string} top
- * @param {{ isFast: boolean, patterns: readonly string[] }} options Patterns: parts of a source's path, or regular expressions.
+ * @param {{ part: Part, patterns: readonly string[] }} options Patterns: parts of a source's path, or regular expressions.
  * @returns {Phase[]}
  */
-export function planTests(top, { isFast, patterns }) {
+export function planTests(top, { part, patterns }) {
   const expressions = patterns.map((pattern) => new RegExp(pattern));
+  const isOfPart = (/** @type {string} */ file) =>
+    part === "all" || part === "fast" || isOfTool(file) === (part === "tools");
   const isWanted = (/** @type {string} */ file) =>
-    expressions.length === 0 || expressions.some((each) => each.test(file));
+    isOfPart(file) && (expressions.length === 0 || expressions.some((each) => each.test(file)));
   const folders = readdirSync(path.join(top, "packages")).map((name) => `packages/${name}/test`);
   const units = [...folders, "scripts"].flatMap((folder) => testsIn(top, folder)).filter(isWanted);
-  const whole = isFast ? [] : testsIn(top, "test").filter(isWanted);
+  const whole = part === "fast" || part === "tools" ? [] : testsIn(top, "test").filter(isWanted);
   const runsAlone = (/** @type {string} */ file) => file.endsWith(".alone.test.ts");
-  // Units keep two cores busy; real processes mostly wait, for one another and for time to pass.
+  // Two cores: units mostly compute, and some wait for sockets and processes; real processes mostly wait, for one another and for time.
   return [
-    { name: "units", files: longestFirst(units).map(compiled), concurrency: 2 },
+    { name: "units", files: longestFirst(units).map(compiled), concurrency: 3 },
     {
       name: "whole clusters",
       files: longestFirst(whole.filter((file) => !runsAlone(file))).map(compiled),
@@ -39,6 +43,15 @@ export function planTests(top, { isFast, patterns }) {
     },
     { name: "alone", files: whole.filter(runsAlone).map(compiled), concurrency: 1 },
   ].filter((phase) => phase.files.length > 0);
+}
+
+/**
+ * Scripts, and the simulator but for the seeds that it runs.
+ * @param {string} file
+ */
+function isOfTool(file) {
+  if (file.startsWith("packages/simulator/")) return !/\/seeds-\d+\.test\.ts$/.test(file);
+  return file.startsWith("scripts/");
 }
 
 /**

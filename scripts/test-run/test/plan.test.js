@@ -40,7 +40,7 @@ const tree = {
 
 test("units first, whole-cluster files after them, those that measure time alone", () =>
   inFolder(tree, (top) => {
-    assert.deepEqual(planTests(top, { isFast: false, patterns: [] }), [
+    assert.deepEqual(planTests(top, { part: "all", patterns: [] }), [
       {
         name: "units",
         files: [
@@ -48,7 +48,7 @@ test("units first, whole-cluster files after them, those that measure time alone
           "packages/raft/dist/test/deep/b.test.js",
           "scripts/x/test/s.test.js",
         ],
-        concurrency: 2,
+        concurrency: 3,
       },
       { name: "whole clusters", files: ["test/dist/cluster/c.test.js"], concurrency: 4 },
       { name: "alone", files: ["test/dist/cluster/d.alone.test.js"], concurrency: 1 },
@@ -62,7 +62,7 @@ test("the longest of a phase come first", () => {
     const compiled = (/** @type {string} */ file) => file.replace("test/", "dist/test/").replace(/ts$/, "js");
     const ofTest = (/** @type {string} */ file) => file.replace("test/", "test/dist/").replace(/ts$/, "js");
     assert.deepEqual(
-      planTests(top, { isFast: false, patterns: [] }).map((phase) => phase.files),
+      planTests(top, { part: "all", patterns: [] }).map((phase) => phase.files),
       [
         [...longest.filter(isUnit).map(compiled), "packages/a/dist/test/a.test.js"],
         [...longest.filter((file) => !isUnit(file)).map(ofTest), "test/dist/a.test.js"],
@@ -79,19 +79,32 @@ test("each of the longest is there: one that was renamed would begin anywhere", 
   );
 });
 
+test("the product's tests and the tools' are all", () => {
+  const top = path.dirname(scripts.replace(/\/$/, ""));
+  const filesOf = (/** @type {import("../plan.js").Part} */ part) =>
+    planTests(top, { part, patterns: [] }).flatMap(({ files }) => files);
+  const [usual, tools] = [filesOf("usual"), filesOf("tools")];
+  assert.deepEqual([...usual, ...tools].sort(), filesOf("all").sort());
+  assert.deepEqual(
+    tools.filter((file) => !/^(scripts|packages\/simulator)\//.test(file)),
+    [],
+  );
+  assert.equal(usual.filter((file) => /simulator.*\/seeds-[12]\.test\.js$/.test(file)).length, 2);
+});
+
 test("--fast leaves out test/; patterns select by path", () =>
   inFolder(tree, (top) => {
-    const fast = planTests(top, { isFast: true, patterns: [] });
+    const fast = planTests(top, { part: "fast", patterns: [] });
     assert.deepEqual(
       fast.flatMap((phase) => phase.files).filter((file) => file.startsWith("test/")),
       [],
     );
-    const selected = planTests(top, { isFast: false, patterns: ["cluster/c", "raft/.*/b"] });
+    const selected = planTests(top, { part: "all", patterns: ["cluster/c", "raft/.*/b"] });
     assert.deepEqual(
       selected.flatMap((phase) => phase.files),
       ["packages/raft/dist/test/deep/b.test.js", "test/dist/cluster/c.test.js"],
     );
-    assert.deepEqual(planTests(top, { isFast: false, patterns: ["nothing like it"] }), []);
+    assert.deepEqual(planTests(top, { part: "all", patterns: ["nothing like it"] }), []);
   }));
 
 test("the whole runner: one summary for all phases, the exit code of a failure, a name filter", () => {
