@@ -1,5 +1,5 @@
 /** What `npm run bench:peers` was asked for. */
-import { parseArgs } from "node:util";
+import { readOptionWords } from "../option-words.js";
 
 export const partNames = ["cycles", "contended", "handoff", "failover", "flat", "sessions", "overload"];
 export const peerNames = ["etcd", "zookeeper", "redis"];
@@ -91,33 +91,11 @@ function scaleOf(text, problems) {
 
 /** @param {readonly string[]} args */
 function readWords(args) {
-  /** @type {Map<string, string>} */
-  const given = new Map();
-  /** @type {string[]} */
-  const problems = [];
-  // Strict, it would throw at the first problem.
-  const { tokens } = parseArgs({
-    args: [...args],
-    options: kinds(),
-    strict: false,
-    allowPositionals: true,
-    tokens: true,
-  });
-  for (const token of tokens) {
-    if (token.kind === "positional") problems.push(`stray word ${token.value}`);
-    if (token.kind !== "option") continue;
-    const { name, rawName, value } = token;
-    const isMissing = value === undefined || value === "" || (token.inlineValue === false && value.startsWith("-"));
-    if (!texts.includes(name) && !flags.includes(name)) problems.push(`unknown option ${rawName}`);
-    else if (given.has(name)) problems.push(`${rawName} is given twice`);
-    else if (texts.includes(name) && isMissing) problems.push(`${rawName} needs a value`);
-    else if (flags.includes(name) && value !== undefined) problems.push(`${rawName} takes no value`);
-    else given.set(name, value ?? "");
+  const { given, problems } = readOptionWords(args, { texts, flags });
+  for (const name of texts) {
+    if (given.get(name) !== "") continue;
+    problems.push(`--${name} needs a value`);
+    given.delete(name);
   }
   return { given, problems };
-}
-
-function kinds() {
-  const text = texts.map((name) => [name, { type: /** @type {const} */ ("string") }]);
-  return Object.fromEntries([...text, ...flags.map((name) => [name, { type: /** @type {const} */ ("boolean") }])]);
 }

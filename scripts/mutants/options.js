@@ -1,5 +1,5 @@
 /** What `npm run mutants` was asked for. */
-import { parseArgs } from "node:util";
+import { readOptionWords } from "../option-words.js";
 
 export const usage = `usage: npm run mutants -- [options]
 Plants the bugs of packages/simulator/mutants, one at a time, in a copy of the code; each must be found within its seed budget.
@@ -20,29 +20,7 @@ const flags = ["check", "compile", "help"];
  * @returns {{ options: Options, problems: string[] }} With problems the options mean nothing.
  */
 export function readOptions(args, defaults) {
-  /** @type {Map<string, string>} */
-  const given = new Map();
-  /** @type {string[]} */
-  const problems = [];
-  // Strict, it would throw at the first problem.
-  const { tokens } = parseArgs({
-    args: [...args],
-    options: kinds(),
-    strict: false,
-    allowPositionals: true,
-    tokens: true,
-  });
-  for (const token of tokens) {
-    if (token.kind === "positional") problems.push(`stray word ${token.value}`);
-    if (token.kind !== "option") continue;
-    const { name, rawName, value } = token;
-    const isMissing = value === undefined || (token.inlineValue === false && value.startsWith("-"));
-    if (!texts.includes(name) && !flags.includes(name)) problems.push(`unknown option ${rawName}`);
-    else if (given.has(name)) problems.push(`${rawName} is given twice`);
-    else if (texts.includes(name) && isMissing) problems.push(`${rawName} needs a value`);
-    else if (flags.includes(name) && value !== undefined) problems.push(`${rawName} takes no value`);
-    else given.set(name, value ?? "");
-  }
+  const { given, problems } = readOptionWords(args, { texts, flags });
   const wholeNumber = (/** @type {string} */ name, /** @type {number} */ other) => {
     const text = given.get(name) ?? String(other);
     if (/^\d+$/.test(text) && Number.isSafeInteger(Number(text)) && Number(text) >= 1) return Number(text);
@@ -68,9 +46,4 @@ function modeOf(given) {
   if (given.has("help")) return "help";
   if (given.has("compile")) return "compile";
   return given.has("check") ? "check" : "find";
-}
-
-function kinds() {
-  const text = texts.map((name) => [name, { type: /** @type {const} */ ("string") }]);
-  return Object.fromEntries([...text, ...flags.map((name) => [name, { type: /** @type {const} */ ("boolean") }])]);
 }
