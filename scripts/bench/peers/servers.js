@@ -58,6 +58,18 @@ export class Servers {
     return started;
   }
 
+  /**
+   * SIGKILL to this one.
+   * @param {string} id
+   * @param {() => Promise<boolean>} isServing
+   * @returns {import("./peer.js").Killing}
+   */
+  killNow(id, isServing) {
+    const atMs = performance.now();
+    this.get(id).killNow();
+    return { atMs, heal: () => this.start(isServing) };
+  }
+
   async stop() {
     await Promise.all([...this.#started.values()].map((each) => each.kill()));
     this.#started.clear();

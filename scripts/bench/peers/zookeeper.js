@@ -68,9 +68,7 @@ class ZooKeeper {
     const servers = this.#servers;
     const leader = await this.#leader();
     if (servers === null) throw new Error("zookeeper was not started");
-    const atMs = performance.now();
-    servers.get(leader.id).killNow();
-    return { atMs, heal: () => servers.start(() => this.#isServing()) };
+    return servers.killNow(leader.id, () => this.#isServing());
   }
 
   #leader() {
