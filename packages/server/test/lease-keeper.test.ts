@@ -254,21 +254,22 @@ describe("lease keeper: silence and expiry", () => {
 });
 
 describe("lease keeper: maxHold and lock-delay", () => {
-  const base = { request: 1, settled: 1, seen: [] };
+  const acquire = {
+    kind: "acquire",
+    ...{ request: 1, settled: 1, seen: [] },
+    names: ["a"],
+    mode: "exclusive",
+    slots: 0,
+    wait: true,
+    lockDelayMs: 0,
+    maxHoldMs: 5_000,
+    info: "",
+  } as const;
 
   it("proposes nothing for a hold that was given back in time", () => {
     const bench = served();
     const session = bench.open(3_600_000);
-    const acquire = {
-      names: ["a"],
-      mode: "exclusive",
-      slots: 0,
-      wait: true,
-      lockDelayMs: 0,
-      maxHoldMs: 5_000,
-      info: "",
-    } as const;
-    bench.apply({ kind: "acquire", session, ...base, ...acquire });
+    bench.apply({ ...acquire, session });
     bench.apply({ kind: "release", session, request: 2, settled: 1, seen: [], of: 1, afterMs: 0 });
     bench.pass(6_000, () => assert.equal(bench.proposed(), ""));
   });
@@ -276,16 +277,7 @@ describe("lease keeper: maxHold and lock-delay", () => {
   it("ends a hold after maxHold and a delay after its time, and anew at a new leader", () => {
     const bench = served();
     const session = bench.open(3_600_000);
-    const acquire = {
-      names: ["a"],
-      mode: "exclusive",
-      slots: 0,
-      wait: true,
-      lockDelayMs: 1_000,
-      maxHoldMs: 5_000,
-      info: "",
-    } as const;
-    bench.apply({ kind: "acquire", session, ...base, ...acquire });
+    bench.apply({ ...acquire, session, lockDelayMs: 1_000 });
     bench.pass(4_000);
     bench.changeLeader();
     bench.pass(5_049);
