@@ -188,10 +188,12 @@ class Leader {
     this.#round += 1;
     const message: Message = { kind: "heartbeat", term: this.raft.term, commitIndex: index(0), round: this.#round };
     this.output({ send: [{ to: "n2", message }] });
-    for (const from of ["n2", "n3"].slice(0, answers)) {
-      const answer: Message = { kind: "heartbeatAnswer", term: this.raft.term, round: this.#round };
-      this.step({ kind: "received", nowMs: this.nowMs, from, message: answer });
-    }
+    for (const from of ["n2", "n3"].slice(0, answers)) this.answerRound(from);
+  }
+
+  answerRound(from: string): void {
+    const message: Message = { kind: "heartbeatAnswer", term: this.raft.term, round: this.#round };
+    this.step({ kind: "received", nowMs: this.nowMs, from, message });
   }
 
   confirm(id: number, at = 1): void {
@@ -284,6 +286,33 @@ describe("quorum rounds", () => {
     breaks("quorum-round", () => leader.confirm(1));
     leader.beginRound();
     leader.confirm(1);
+  });
+
+  it("count a quorum of the configuration that was in force when it had answered, for this output alone", () => {
+    const leader = new Leader();
+    const configuration = configurationOf(["n1", "n2", "n3", "n4", "n5"]);
+    const change = (): void => {
+      Object.assign(leader.raft, { configuration });
+      leader.step({ kind: "persisted", nowMs: leader.nowMs, number: 1 });
+    };
+    leader.ask(1);
+    leader.beginRound();
+    change();
+    leader.confirm(1);
+    breaks("quorum-round", () => leader.pass(2));
+    leader.ask(3);
+    leader.beginRound(2);
+    leader.confirm(3);
+  });
+
+  it("count no answer for a configuration that another one had taken the place of", () => {
+    const leader = new Leader();
+    leader.ask(1);
+    leader.beginRound(0);
+    Object.assign(leader.raft, { configuration: configurationOf(["n2", "n3", "n4"]) });
+    leader.step({ kind: "persisted", nowMs: leader.nowMs, number: 1 });
+    leader.answerRound("n2");
+    breaks("quorum-round", () => leader.confirm(1));
   });
 
   it("forbid to confirm before an entry of the own term is committed", () => {

@@ -4,7 +4,7 @@
  * the log counts, or is about to.
  */
 import type { LockMachine, SessionId } from "@holdfast/lock";
-import type { Event, NodeId, Output, Raft } from "@holdfast/raft";
+import type { Configuration, Event, NodeId, Output, Raft } from "@holdfast/raft";
 import { decodeCommand } from "@holdfast/wire";
 import { demand } from "./invariant-error.js";
 import { isQuorum } from "./quorums.js";
@@ -19,6 +19,12 @@ interface Confirmed {
   readonly index: number;
 }
 
+/** Who had answered which round when a configuration took the place of this one. */
+interface Electorate {
+  readonly configuration: Configuration;
+  readonly answeredSentAt: ReadonlyMap<NodeId, number>;
+}
+
 /** Of one life of a node. Moments are counted in steps of its core. */
 export class Rounds {
   readonly #id: NodeId;
@@ -31,6 +37,9 @@ export class Rounds {
   /** When the first heartbeat of a round left, and of the newest such one that each peer has answered. */
   readonly #sentAt = new Recent<number, number>(remembered);
   readonly #answeredSentAt = new Map<NodeId, number>();
+  #configuration: Configuration | null = null;
+  /** In force since the last output, and no more: what their quorums had answered by then is confirmed by the next one. */
+  #former: Electorate[] = [];
   #confirmed: Confirmed[] = [];
   /** When the last eighths of a session's silence were proposed, and in which entry. */
   readonly #suspected = new Recent<number, { readonly at: number; readonly index: number }>(remembered);
@@ -55,6 +64,7 @@ export class Rounds {
     if (raft.term !== this.#term) this.#forget(raft.term);
     this.#now += 1;
     this.#nowMs = event.nowMs;
+    this.#noteConfiguration(raft);
     this.#noteTransfer(raft);
     if (event.kind === "confirm") this.#askedAt.set(event.id, this.#now);
     else if (event.kind === "propose" && event.proposal.decidedInTerm !== null) {
@@ -83,6 +93,7 @@ export class Rounds {
       return `${this.#id} confirms what it leads in term ${this.#term} while it hands its leadership over`;
     });
     for (const { id, index } of confirmed) this.#checkConfirmed(raft, this.#askedAt.get(id) ?? this.#now, index);
+    this.#former = [];
   }
 
   /** An answer leaves to a question that was read at `readAt`. */
@@ -105,11 +116,10 @@ export class Rounds {
   }
 
   #checkConfirmed(raft: Raft, askedAt: number, index: number): void {
-    const { configuration } = raft;
-    const hasAnswered = isQuorum(
-      configuration,
-      (id) => id === this.#id || (this.#answeredSentAt.get(id) ?? 0) >= askedAt,
-    );
+    const now: Electorate = { configuration: raft.configuration, answeredSentAt: this.#answeredSentAt };
+    const hasAnswered = [now, ...this.#former].some(({ configuration, answeredSentAt }) => {
+      return isQuorum(configuration, (id) => id === this.#id || (answeredSentAt.get(id) ?? 0) >= askedAt);
+    });
     demand(hasAnswered, "quorum-round", () => {
       return `${this.#id} confirms what no quorum has answered since it was asked for`;
     });
@@ -118,6 +128,14 @@ export class Rounds {
       return `${this.#id} confirms index ${index} of term ${term}, and has committed nothing of its term ${raft.term}`;
     });
     this.#confirmed = [...this.#confirmed.slice(1 - confirmedMax), { askedAt, index }];
+  }
+
+  #noteConfiguration({ configuration }: Raft): void {
+    if (configuration === this.#configuration) return;
+    if (this.#configuration !== null) {
+      this.#former.push({ configuration: this.#configuration, answeredSentAt: new Map(this.#answeredSentAt) });
+    }
+    this.#configuration = configuration;
   }
 
   /**
@@ -152,6 +170,8 @@ export class Rounds {
   #forget(term: number): void {
     this.#isTermNew = this.#term > 0;
     this.#term = term;
+    this.#configuration = null;
+    this.#former = [];
     this.#confirmed = [];
     this.#sentAt.clear();
     this.#answeredSentAt.clear();
