@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { HistoryEvent } from "@holdfast/checker";
-import { owedAnswers } from "../src/run/unanswered.js";
+import { listeningSessions, owedAnswers } from "../src/run/unanswered.js";
 
 type Keepalive = HistoryEvent & { readonly kind: "keepaliveReceived" | "keepaliveAcknowledged" };
 
@@ -42,5 +42,23 @@ describe("keepalives without an answer", () => {
   it("are the leader's own, of its term and of the time that is asked about", () => {
     assert.deepEqual(owed(read(3, 90), read(4, 210)), []);
     assert.deepEqual(owed(read(3, 110, { node: "n2" }), read(4, 110, { term: 1 })), []);
+  });
+});
+
+describe("whoever hears an answer", () => {
+  const opened = (client: string, of: number): HistoryEvent => {
+    return { kind: "sessionOpened", client, session: of, key: `key of ${of}`, ttlMs: 2_000, at: of };
+  };
+  const close = (client: string, at: number): HistoryEvent => ({
+    kind: "call",
+    client,
+    call: 1,
+    op: { kind: "close" },
+    at,
+  });
+
+  it("lives, and has not closed its library since", () => {
+    const events = [opened("c1", 1), opened("c2", 2), opened("c3", 3), close("c2", 4), opened("c2", 5)];
+    assert.deepEqual(listeningSessions(events, new Set(["c1", "c2"])), new Set([1, 5]));
   });
 });

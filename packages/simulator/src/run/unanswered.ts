@@ -14,19 +14,30 @@ export function unansweredKeepalives(world: World, leader: SimulatedNode, fromMs
   if (leader.host === null) return [];
   const { raft, applier } = probed(leader.host);
   const { events } = world.recorder;
-  // Who died right after it has closed the connection that the answer was for.
-  const clients = new Set(world.clientIds());
-  const owners = new Set(
-    events.flatMap((event) => (event.kind === "sessionOpened" && clients.has(event.client) ? [event.session] : [])),
-  );
+  const listening = listeningSessions(events, new Set(world.clientIds()));
   const live = new Set<number>();
   for (const { id } of applier.machine.sessions()) live.add(id);
   const owed = owedAnswers(events, { node: leader.id, term: raft.term, fromMs, untilMs });
   return [...owed].flatMap(([session, { number, at }]) => {
-    return live.has(session) && owners.has(session)
+    return live.has(session) && listening.has(session)
       ? [`keepalive ${number} of session ${session}, read at ${at.toFixed(2)}`]
       : [];
   });
+}
+
+/** Sessions whose library still hears an answer: its client lives (one of `clients`), and has not closed it, and its connection with it. */
+export function listeningSessions(events: readonly HistoryEvent[], clients: ReadonlySet<string>): Set<number> {
+  const opened = new Map<string, Set<number>>();
+  for (const event of events) {
+    if (event.kind === "sessionOpened" && clients.has(event.client)) {
+      const sessions = opened.get(event.client);
+      if (sessions === undefined) opened.set(event.client, new Set([event.session]));
+      else sessions.add(event.session);
+    } else if (event.kind === "call" && event.op.kind === "close") {
+      opened.delete(event.client);
+    }
+  }
+  return new Set([...opened.values()].flatMap((sessions) => [...sessions]));
 }
 
 /**
