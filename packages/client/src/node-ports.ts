@@ -29,7 +29,7 @@ function createClock(): Clock {
   let keeper: NodeJS.Timeout | null = null;
   return {
     monotonicMs: () => performance.now(),
-    suspendAwareMs,
+    suspendAwareMs: shareLooks(suspendAwareMs, () => performance.now()),
     setTimer: (delayMs, run) => new PiecewiseTimer(delayMs, run),
     defer: (run) => queueMicrotask(run),
     keepProcess: (isKept) => {
@@ -52,6 +52,27 @@ function suspendAwareMs(): number {
     // Some sandboxes hide the uptime: wall time may jump, which costs a lock at worst, and never keeps one too long.
     return Date.now();
   }
+}
+
+/** Within the margin of a lease, and below the steps of the clock. */
+const sharedLookMs = 1;
+
+/**
+ * Looks at a clock that follow one another before anything else runs, and within a millisecond, share one: os.uptime() reads a file, and a
+ * frame of answers makes hundreds of looks. A suspend right between two of them is like one right after the second, which no look can see.
+ */
+export function shareLooks(lookMs: () => number, monotonicMs: () => number): () => number {
+  let seen: { readonly ms: number; readonly atMs: number } | null = null;
+  const forget = (): void => {
+    seen = null;
+  };
+  return () => {
+    const atMs = monotonicMs();
+    if (seen !== null && atMs - seen.atMs < sharedLookMs) return seen.ms;
+    if (seen === null) queueMicrotask(forget);
+    seen = { ms: lookMs(), atMs };
+    return seen.ms;
+  };
 }
 
 /** Node's timers fire up to 1 ms early, and a long delay comes in pieces: each firing looks at the clock again. */

@@ -6,11 +6,11 @@ import { createServer } from "node:http";
 import { createServer as createTcpServer } from "node:net";
 import type { AddressInfo, Server } from "node:net";
 import { createInterface } from "node:readline";
-import { after, before, describe, test } from "node:test";
+import { after, before, describe, it, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { limits } from "@holdfast/wire";
 import { connect } from "../src/connect.js";
-import { createNodePorts } from "../src/node-ports.js";
+import { createNodePorts, shareLooks } from "../src/node-ports.js";
 import type { Socket } from "../src/ports.js";
 import { SocketCluster } from "./world/socket-cluster.js";
 import { Stranger } from "./world/stranger.js";
@@ -152,6 +152,26 @@ describe("transport", () => {
     await until("it closes", () => events.length === 2);
     assert.equal(events[1], "closed: reads too slowly");
     nodes.stop();
+  });
+});
+
+describe("looks at a clock", () => {
+  it("are shared within a millisecond, and only until anything else may run", async () => {
+    let ms = 100;
+    let atMs = 0;
+    const look = shareLooks(
+      () => ms,
+      () => atMs,
+    );
+    assert.equal(look(), 100);
+    ms = 5_000;
+    atMs = 0.9;
+    assert.equal(look(), 100);
+    atMs = 1;
+    assert.equal(look(), 5_000);
+    ms = 6_000;
+    await Promise.resolve();
+    assert.equal(look(), 6_000);
   });
 });
 
