@@ -35,18 +35,22 @@ export async function judge(mutant, { copy, clean, first, repeats }) {
       if (finding.kind !== "found") continue;
       // What fails without the bug as well says nothing about it.
       const control = await simulate(clean, finding.seed, 1);
-      if (control.kind !== "survived") {
-        return {
-          ...verdict,
-          problem: `seed ${finding.seed} fails without it too: ${finding.rule}: ${finding.message}`,
-        };
-      }
+      if (control.kind !== "survived") return { ...verdict, problem: problemWithout(finding, control) };
       rules.push(finding.rule);
     }
     return { ...verdict, found: rules.length, median: medianOf(needed), rule: commonest(rules) };
   } finally {
     revertMutant(copy, mutant);
   }
+}
+
+/**
+ * @param {{ seed: number, rule: string, message: string }} finding
+ * @param {Exclude<import("./runs.js").Finding, { kind: "survived" }>} control Of the same seed without the bug.
+ */
+function problemWithout({ seed, rule, message }, control) {
+  if (control.kind === "broken") return `seed ${seed} can't be run without it: ${control.problem}`;
+  return `seed ${seed} fails without it too: ${rule}: ${message}`;
 }
 
 /**
