@@ -14,6 +14,7 @@ const table = {
   cli: { client: "values", server: "values", fence: "values", wire: "values" },
   checker: {},
   simulator: null,
+  nemesis: null,
 };
 /** The only outside package a pure one may use. */
 const allowedInPure = { wire: ["msgpackr"] };

@@ -1,0 +1,2 @@
+/** The interface that both networks implement. */
+export * from "./network/network.js";
