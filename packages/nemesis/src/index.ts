@@ -1,2 +1,3 @@
-/** The interface that both networks implement. */
+/** The interfaces that networks and faults of the machine implement. */
 export * from "./network/network.js";
+export * from "./machine/machine.js";
