@@ -1,7 +1,17 @@
 /** What `npm run bench:peers` was asked for. */
 import { readOptionWords } from "../option-words.js";
 
-export const partNames = ["cycles", "contended", "handoff", "failover", "flat", "sessions", "overload"];
+export const partNames = [
+  "cycles",
+  "contended",
+  "handoff",
+  "failover",
+  "growth",
+  "flat",
+  "sessions",
+  "overload",
+  "profile",
+];
 export const peerNames = ["etcd", "zookeeper", "redis"];
 
 export const usage = `usage: npm run bench:peers -- [options]
@@ -11,11 +21,13 @@ Measures this lock service, and beside it those of etcd, ZooKeeper and Redis tha
                     contended  one lock with 64 waiters
                     handoff    what a handoff costs with 10 to 10,000 waiters
                     failover   from the SIGKILL of the leader to the next grant
+                    growth     1 to 1,024 clients on clusters of 1, 3 and 5 nodes
                     flat       1,000 and 1,000,000 locks held: cycles, memory, longest turn, restart
                     sessions   10,000 connections; 100,000 sessions over 1,000 connections
                     overload   ten times the load that saturates
+                    profile    where the event loops' time goes at 256 clients
   --peers LIST    which of ${peerNames.join(", ")}, or none (default: all that are installed)
-  --rounds N      rounds of cycles, contended, handoff and flat; their median counts (default 5)
+  --rounds N      rounds of cycles, contended, handoff, growth, flat and profile; their median counts (default 5)
   --seconds N     how long each measurement takes, after a warm-up (default 5)
   --trials N      how many leaders failover kills at each service (default 50)
   --scale F       above 0 to 1: shrinks the sizes of handoff, flat and sessions, to try them out (default 1)

@@ -5,15 +5,17 @@ import { contended } from "./parts/contended.js";
 import { cycles } from "./parts/cycles.js";
 import { failover } from "./parts/failover.js";
 import { flat } from "./parts/flat.js";
+import { growth } from "./parts/growth.js";
 import { handoff } from "./parts/handoff.js";
 import { overload } from "./parts/overload.js";
+import { profile } from "./parts/profile.js";
 import { sessions } from "./parts/sessions.js";
 import { CannotRun } from "./cannot-run.js";
 import { hasProgram } from "./programs.js";
 import { makeWorkspace } from "./workspace.js";
 
 /** @type {Readonly<Record<string, import("./parts/part.js").Part>>} */
-const parts = { cycles, contended, handoff, failover, flat, sessions, overload };
+const parts = { cycles, contended, handoff, failover, growth, flat, sessions, overload, profile };
 
 /**
  * Rejects when a service or a part fails; with CannotRun when one that was named isn't installed.

@@ -2,9 +2,12 @@
  * Loaded into a measured node: it watches the event loop and the garbage collector, and answers what it saw. A timer that is due every
  * millisecond fires once a turn of the loop; how much later than due it fires is how long the turn was.
  *
- * Messages: "reset" begins anew; "report" answers with the figures since then; "heap" collects all garbage first and tells what is left.
+ * Messages: "reset" begins anew; "report" answers with the figures since then; "heap" collects all garbage first and tells what is left;
+ * "profile" begins a CPU profile, "shares" ends it and answers with what fell where.
  */
+import { Session } from "node:inspector/promises";
 import { PerformanceObserver } from "node:perf_hooks";
+import { sharesOf } from "../profile-shares.js";
 import { heartbeatMs, Turns } from "../turns.js";
 
 const everyMs = 1;
@@ -22,9 +25,19 @@ new PerformanceObserver((list) => {
   for (const { startTime, duration } of list.getEntries()) turns.addPause(startTime, startTime + duration);
 }).observe({ entryTypes: ["gc"] });
 
+/** @type {Session | null} */
+let profiled = null;
+
 process.on("message", (/** @type {{ kind: string }} */ { kind }) => {
+  if (kind === "profile") return void beginProfile().then(report);
+  if (kind === "shares") return void profileEnded().then((shares) => process.send?.(shares));
   if (kind === "reset") turns = new Turns();
   if (kind === "heap") globalThis.gc?.();
+  report();
+});
+process.channel?.unref();
+
+function report() {
   const { longestMs, longestOwnMs } = turns.longest();
   process.send?.({
     longestMs,
@@ -32,5 +45,19 @@ process.on("message", (/** @type {{ kind: string }} */ { kind }) => {
     late: turns.longerThan(heartbeatMs),
     heapBytes: process.memoryUsage().heapUsed,
   });
-});
-process.channel?.unref();
+}
+
+async function beginProfile() {
+  profiled = new Session();
+  profiled.connect();
+  await profiled.post("Profiler.enable");
+  await profiled.post("Profiler.start");
+}
+
+async function profileEnded() {
+  if (profiled === null) throw new Error("no profile was begun");
+  const { profile } = await profiled.post("Profiler.stop");
+  profiled.disconnect();
+  profiled = null;
+  return sharesOf(profile);
+}

@@ -1,4 +1,4 @@
-/** Three nodes of ours, as three processes of the compiled program, with the defaults of a configuration file. */
+/** Nodes of ours, each a process of the compiled program, with the defaults of a configuration file. */
 import { mkdirSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
@@ -15,6 +15,7 @@ const connectMs = 30_000;
  * @typedef {{ id: string, client: string, peer: string }} Node Its addresses, host:port.
  * @typedef {object} HoldfastOptions
  * @property {Readonly<Record<string, number>>} [limits] Of the configuration.
+ * @property {number} [nodes] How many; 3 unless told.
  * @property {boolean} [isProbed] The nodes tell of their turns and their heap (children/probe.js), at a small cost.
  */
 
@@ -44,13 +45,13 @@ export class HoldfastPeer {
   }
 
   async start() {
-    const ports = await freePorts(6);
-    this.#nodes = ["n1", "n2", "n3"].map((id, at) => ({
-      id,
+    const { limits = {}, isProbed = false, nodes = 3 } = this.options;
+    const ports = await freePorts(2 * nodes);
+    this.#nodes = Array.from({ length: nodes }, (_, at) => ({
+      id: `n${at + 1}`,
       client: `127.0.0.1:${ports[2 * at]}`,
       peer: `127.0.0.1:${ports[2 * at + 1]}`,
     }));
-    const { limits = {}, isProbed = false } = this.options;
     const config = path.join(this.folder, "cluster.json");
     mkdirSync(this.folder, { recursive: true });
     writeFileSync(config, JSON.stringify({ cluster: "bench", nodes: this.#nodes, limits }));
