@@ -10,6 +10,7 @@ export {
   WaitTimeoutError,
 } from "./errors.js";
 export type { HoldfastErrorOptions, LockLossReason } from "./errors.js";
+export { createNodePorts } from "./node-ports.js";
 export type { ForceReleaseOptions, Holdfast, ListOptions, MembersChangeOptions, StatusOptions } from "./holdfast.js";
 export type { Fence, Lock, LockState, ReleaseResult } from "./lock.js";
 export type { NodeReport } from "./node-status.js";
