@@ -1,10 +1,13 @@
 /** The client as its users see it. */
 import type { LockView, SessionView, Token } from "@holdfast/lock";
 import type { Member, MembersView, NodeAddress } from "@holdfast/wire";
+import type { ElectionOptions, Term } from "./election.js";
 import type { Lock } from "./lock.js";
 import type { NodeReport } from "./node-status.js";
 import type { AcquireOptions, CloseOptions, HoldOptions, RequestOptions } from "./options.js";
+import type { OncePerResult } from "./once-per.js";
 import type { ForcedRelease } from "./queries.js";
+import type { Semaphore, SemaphoreOptions } from "./semaphore.js";
 
 export interface ForceReleaseOptions {
   /** Keeps the lock closed after the forced release, so that the old holder can hear of it: 0 to 60,000 ms, default 0. */
@@ -63,6 +66,24 @@ export interface Holdfast {
     options: RequestOptions & { readonly ifAvailable?: false | undefined },
     body: (lock: Lock) => T | PromiseLike<T>,
   ): Promise<T>;
+  /** Throws invalid_argument for a wrong name or number of slots. Nothing is sent before the first acquire. */
+  semaphore(name: string, options: SemaphoreOptions): Semaphore;
+  /**
+   * Campaigns, runs `body` while it leads, and campaigns again when the leadership is lost. Resolves with what the body returns in a term that
+   * was kept, which is given back then, and rejects with what it throws in one; with `options.signal`'s reason when that aborts while it campaigns.
+   */
+  lead<T>(name: string, body: (term: Term) => T | PromiseLike<T>): Promise<T>;
+  lead<T>(name: string, options: ElectionOptions, body: (term: Term) => T | PromiseLike<T>): Promise<T>;
+  /**
+   * The same as a loop: `for await (const term of holdfast.elect("scheduler"))`. Each turn is one term; what comes after it, or the end of the
+   * loop, gives it back. Throws `options.signal`'s reason when that aborts while it campaigns.
+   */
+  elect(name: string, options?: ElectionOptions): AsyncGenerator<Term, never>;
+  /**
+   * Runs `body` unless somebody has begun it within the last `windowMs` (1 to 60,000 ms): for jobs that clocks start on many hosts, a little
+   * apart. The body holds the lock `key`, which stays closed for the rest of the window, also when the body fails or its process dies.
+   */
+  oncePer<T>(key: string, windowMs: number, body: (lock: Lock) => T | PromiseLike<T>): Promise<OncePerResult<T>>;
   /** Null when nobody holds it, waits for it or delays it. Linearizable, as list and sessions are. */
   inspect(name: string): Promise<LockView | null>;
   /** In the order of names. A long list is read in pieces, each of its own moment. */

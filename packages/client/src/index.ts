@@ -1,5 +1,7 @@
 export { connect, connectWith } from "./connect.js";
+export { currentFence, currentLock } from "./current-lock.js";
 export type { LockDiagnostic, SessionDiagnostic } from "./diagnostics.js";
+export type { ElectionOptions, Term } from "./election.js";
 export {
   ChangeRefusedError,
   HoldfastError,
@@ -13,6 +15,8 @@ export type { HoldfastErrorOptions, LockLossReason } from "./errors.js";
 export { createNodePorts } from "./node-ports.js";
 export type { ForceReleaseOptions, Holdfast, ListOptions, MembersChangeOptions, StatusOptions } from "./holdfast.js";
 export type { Fence, Lock, LockState, ReleaseResult } from "./lock.js";
+export type { OncePerResult } from "./once-per.js";
+export type { Semaphore, SemaphoreOptions } from "./semaphore.js";
 export type { NodeReport } from "./node-status.js";
 export type {
   AcquireOptions,

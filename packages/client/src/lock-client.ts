@@ -2,8 +2,11 @@
 import type { LockView, SessionView, Token } from "@holdfast/lock";
 import { limits } from "@holdfast/wire";
 import type { MembersView, NodeAddress, Refusal, ServerMessage } from "@holdfast/wire";
-import { Acquire } from "./acquire.js";
-import { connectionClosed, errorFor, HoldfastError, InvalidArgumentError, WaitTimeoutError } from "./errors.js";
+import { AcquireCalls } from "./acquire-calls.js";
+import { orRefuse, splitRequest } from "./call-forms.js";
+import { elect, lead } from "./election.js";
+import type { Campaign, ElectionOptions, Term } from "./election.js";
+import { connectionClosed, errorFor, HoldfastError } from "./errors.js";
 import type { ForceReleaseOptions, Holdfast, ListOptions, MembersChangeOptions, StatusOptions } from "./holdfast.js";
 import { LeaderFinder } from "./leader-finder.js";
 import type { LockHandle } from "./lock-handle.js";
@@ -11,17 +14,20 @@ import { checkMembersChange } from "./members-change.js";
 import type { Lock } from "./lock.js";
 import { reportOf } from "./node-status.js";
 import type { NodeReport } from "./node-status.js";
-import { checkAcquire, checkDuration, checkName, checkOptionNames, checkText, checkWhole } from "./options.js";
+import { checkDuration, checkName, checkOptionNames, checkText, checkWhole } from "./options.js";
 import type { AcquireOptions, ClientOptions, CloseOptions, HoldOptions, RequestOptions } from "./options.js";
 import type { ClientPorts, Logger } from "./ports.js";
+import { oncePer } from "./once-per.js";
+import type { OncePerResult } from "./once-per.js";
 import { ProcessHold } from "./process-hold.js";
 import { Queries } from "./queries.js";
 import type { ForcedRelease } from "./queries.js";
 import { runBody } from "./run-body.js";
 import type { Body } from "./run-body.js";
+import { LockSemaphore } from "./semaphore.js";
+import type { Semaphore, SemaphoreOptions } from "./semaphore.js";
 import { SessionPool } from "./session-pool.js";
 import type { SessionLink } from "./session.js";
-import { WaitLimits } from "./wait-limits.js";
 
 const timerMsMax = 2 ** 31 - 1;
 
@@ -33,7 +39,7 @@ export class LockClient implements Holdfast {
   private readonly finder: LeaderFinder;
   private readonly pool: SessionPool;
   private readonly queries: Queries;
-  private readonly waits: WaitLimits;
+  private readonly calls: AcquireCalls;
   private readonly reportEnders = new Set<() => void>();
   private seenIndex = 0;
   private stage: "open" | "closing" | "closed" = "open";
@@ -54,7 +60,17 @@ export class LockClient implements Holdfast {
     this.pool = new SessionPool({ ttlMs: options.ttlMs, info: options.info }, parts);
     const onTimeout = (): HoldfastError => this.unanswered(options.connectTimeoutMs);
     this.queries = new Queries({ timeoutMs: options.connectTimeoutMs, onTimeout }, parts);
-    this.waits = new WaitLimits(clock, (acquire) => this.giveUp(acquire, this.limitError(acquire)));
+    this.calls = new AcquireCalls(options, {
+      clock,
+      hold: this.hold,
+      checkOpen: () => {
+        this.checkOpen();
+        if (this.refusal !== null) throw this.refusal;
+      },
+      start: (acquire) => this.pool.acquire(acquire),
+      hasLeader: () => this.finder.leader !== null,
+      unanswered: (afterMs) => this.unanswered(afterMs),
+    });
   }
 
   /** Resolves when any node of the cluster has greeted; the leader is looked for from then on. Closes the client if it rejects. */
@@ -80,13 +96,11 @@ export class LockClient implements Holdfast {
   }
 
   async acquire(name: string | readonly string[], options?: AcquireOptions): Promise<Lock> {
-    const lock = await this.begin("acquire", name, options);
-    if (lock === null) throw new HoldfastError("lock_held", "not free");
-    return lock;
+    return orRefuse(await this.calls.begin("acquire", name, options));
   }
 
   tryAcquire(name: string | readonly string[], options?: HoldOptions): Promise<Lock | null> {
-    return this.begin("tryAcquire", name, options);
+    return this.calls.begin("tryAcquire", name, options);
   }
 
   async request<T>(
@@ -94,10 +108,38 @@ export class LockClient implements Holdfast {
     optionsOrBody: RequestOptions | ((lock: Lock) => T | PromiseLike<T>),
     givenBody?: (lock: Lock) => T | PromiseLike<T>,
   ): Promise<T> {
-    const [options, body] = typeof optionsOrBody === "function" ? [{}, optionsOrBody] : [optionsOrBody, givenBody];
-    if (typeof body !== "function") throw new InvalidArgumentError("body", "must be a function");
-    const lock = await this.begin("request", name, options);
-    return await runBody(lock, body as Body<T>);
+    const [options, body] = splitRequest<RequestOptions, (lock: Lock) => T | PromiseLike<T>>(optionsOrBody, givenBody);
+    return await runBody(await this.calls.begin("request", name, options), body as Body<T>);
+  }
+
+  semaphore(name: string, options: SemaphoreOptions): Semaphore {
+    return new LockSemaphore(name, options, (...given) => this.calls.begin(...given));
+  }
+
+  async lead<T>(
+    name: string,
+    optionsOrBody: ElectionOptions | ((term: Term) => T | PromiseLike<T>),
+    givenBody?: (term: Term) => T | PromiseLike<T>,
+  ): Promise<T> {
+    const [options = {}, body] = splitRequest<ElectionOptions, (term: Term) => T | PromiseLike<T>>(
+      optionsOrBody,
+      givenBody,
+    );
+    checkName("name", name);
+    checkOptionNames("lead", options);
+    return await lead(this.campaign, name, options, body, this.logger);
+  }
+
+  elect(name: string, options: ElectionOptions = {}): AsyncGenerator<Term, never> {
+    checkName("name", name);
+    checkOptionNames("elect", options);
+    return elect(this.campaign, name, options);
+  }
+
+  oncePer<T>(key: string, windowMs: number, body: (lock: Lock) => T | PromiseLike<T>): Promise<OncePerResult<T>> {
+    const tryAcquire = (name: string, options: HoldOptions): Promise<LockHandle | null> =>
+      this.calls.begin("tryAcquire", name, options);
+    return oncePer(tryAcquire, this.ports.clock, key, windowMs, body);
   }
 
   async inspect(name: string): Promise<LockView | null> {
@@ -196,60 +238,8 @@ export class LockClient implements Holdfast {
     await this.close();
   }
 
-  private begin(
-    call: "acquire" | "tryAcquire" | "request",
-    names: string | readonly string[],
-    options: RequestOptions | undefined,
-  ): Promise<LockHandle | null> {
-    return new Promise((resolve, reject) => {
-      const request = checkAcquire(call, names, options, this.options);
-      this.checkOpen();
-      if (this.refusal !== null) throw this.refusal;
-      const { signal, waitMs } = request;
-      if (signal?.aborted === true) {
-        reject(signal.reason);
-        return;
-      }
-      const isTry = call === "tryAcquire" || options?.ifAvailable === true;
-      const waitUntilMs = this.ports.clock.monotonicMs() + waitMs;
-      const acquire = new Acquire(request, { waitUntilMs, isTry }, { resolve, reject }, this.onSettled);
-      if (signal !== null) {
-        acquire.onAbort = () => this.giveUp(acquire, signal.reason);
-        signal.addEventListener("abort", acquire.onAbort, { once: true });
-      }
-      this.hold.begin();
-      this.waits.add(acquire);
-      this.pool.acquire(acquire);
-    });
-  }
-
-  private readonly onSettled = (acquire: Acquire): void => {
-    this.waits.delete(acquire);
-    this.hold.end();
-    // A signal may live as long as the process: it must not collect a listener for each lock.
-    if (acquire.onAbort !== null) acquire.request.signal?.removeEventListener("abort", acquire.onAbort);
-    acquire.onAbort = null;
-  };
-
-  /** The caller hears at once; what the cluster has to hear goes on behind. */
-  private giveUp(acquire: Acquire, reason: unknown): void {
-    if (acquire.isSettled) return;
-    acquire.fail(reason);
-    acquire.home?.abandon(acquire);
-  }
-
-  private limitError(acquire: Acquire): HoldfastError {
-    const { wait, waitMs, names } = acquire.request;
-    if (acquire.stage === "queued" && acquire.home?.isFull === true) {
-      const problem =
-        "this client's session holds and waits for as many locks as one may; another connect() brings another session";
-      return new HoldfastError("overloaded", problem);
-    }
-    const isAsked = acquire.ahead !== null || (wait && this.finder.leader !== null && !acquire.wasOverloaded);
-    if (isAsked) return new WaitTimeoutError(names, waitMs, acquire.holder, acquire.ahead);
-    if (this.finder.leader !== null && acquire.wasOverloaded) return errorFor({ code: "overloaded" });
-    return this.unanswered(waitMs);
-  }
+  private readonly campaign: Campaign = async (name, options) =>
+    orRefuse(await this.calls.begin("acquire", name, { ...options, waitMs: Number.POSITIVE_INFINITY }));
 
   private unanswered(afterMs: number): HoldfastError {
     const { finder } = this;
@@ -270,7 +260,7 @@ export class LockClient implements Holdfast {
     this.stage = "closing";
     this.hold.begin();
     this.onConnected?.(connectionClosed());
-    for (const acquire of this.waits.all()) this.giveUp(acquire, connectionClosed());
+    this.calls.failAll(connectionClosed());
     this.queries.close();
     for (const end of [...this.reportEnders]) end();
     const release = (): void => {
@@ -297,7 +287,7 @@ export class LockClient implements Holdfast {
   private stop(): void {
     this.stage = "closed";
     this.finder.close();
-    this.waits.close();
+    this.calls.close();
   }
 
   private newFinder(): LeaderFinder {
@@ -372,7 +362,7 @@ export class LockClient implements Holdfast {
     const error = errorFor(refusal);
     this.refusal = error;
     this.logger.error({ refusal }, "every node refuses this client");
-    for (const acquire of this.waits.all()) this.giveUp(acquire, error);
+    this.calls.failAll(error);
     this.queries.fail(error);
     this.pool.endAll("session_gone");
     this.onConnected?.(error);

@@ -89,6 +89,8 @@ const tryAcquireOptionNames: ReadonlySet<string> = new Set(
   "ttlMs mode signal lockDelayMs maxHoldMs stopOn renew info".split(" "),
 );
 const acquireOptionNames: ReadonlySet<string> = new Set([...tryAcquireOptionNames, "waitMs"]);
+/** An elected leader is alone. */
+const electionOptionNames: ReadonlySet<string> = new Set([...tryAcquireOptionNames].filter((name) => name !== "mode"));
 const requestOptionNames: ReadonlySet<string> = new Set([...acquireOptionNames, "ifAvailable"]);
 
 type Call =
@@ -101,7 +103,10 @@ type Call =
   | "forceRelease"
   | "list"
   | "status"
-  | "changeMembers";
+  | "changeMembers"
+  | "semaphore"
+  | "lead"
+  | "elect";
 
 const optionNames: Readonly<Record<Call, ReadonlySet<string>>> = {
   connect: connectOptionNames,
@@ -114,6 +119,9 @@ const optionNames: Readonly<Record<Call, ReadonlySet<string>>> = {
   list: new Set(["prefix"]),
   status: new Set(["timeoutMs"]),
   changeMembers: new Set(["add", "promote", "remove", "force"]),
+  semaphore: new Set(["slots"]),
+  lead: electionOptionNames,
+  elect: electionOptionNames,
 };
 
 /** A misspelt option would silently mean its default: it is refused. */
@@ -136,12 +144,16 @@ export function checkConnectOptions(
   return { endpoints: checkEndpoints(options.endpoints ?? defaults.endpoints), ttlMs, connectTimeoutMs, info };
 }
 
-/** As acquire, tryAcquire and request take them. `wait` false is tryAcquire: it waits only for the cluster, not for the lock. */
+/**
+ * As acquire, tryAcquire and request take them. `wait` false is tryAcquire: it waits only for the cluster, not for the lock. `slots`: of a
+ * semaphore, else 0.
+ */
 export function checkAcquire(
   call: "acquire" | "tryAcquire" | "request",
   names: string | readonly string[],
   options: RequestOptions | undefined,
   client: ClientOptions,
+  slots = 0,
 ): AcquireRequest {
   const known = options ?? {};
   if (options !== undefined) checkOptionNames(call, options);
@@ -149,6 +161,7 @@ export function checkAcquire(
   const { stopOn = "lost", renew = "auto", waitMs = 30_000, ifAvailable = false } = known;
   checkWhole("ttlMs", ttlMs, limits.ttlMsMin, limits.ttlMsMax);
   checkOneOf("mode", mode, ["exclusive", "shared"]);
+  if (slots > 0 && known.mode !== undefined) throw new InvalidArgumentError("mode", "is no option of a semaphore");
   checkSignal(signal);
   checkWhole("lockDelayMs", lockDelayMs, 0, limits.lockDelayMsMax);
   if (!Object.is(maxHoldMs, 0)) checkWhole("maxHoldMs", maxHoldMs, maxHoldMsMin, limits.maxHoldMsMax);
@@ -160,8 +173,8 @@ export function checkAcquire(
   const wait = call !== "tryAcquire" && !ifAvailable && waitMs > 0;
   return {
     names: checkNames(names),
-    mode,
-    slots: 0,
+    mode: slots > 0 ? "slot" : mode,
+    slots,
     wait,
     waitMs: wait ? waitMs : client.connectTimeoutMs,
     ttlMs,
