@@ -1,7 +1,7 @@
 /** `holdfast lock NAME -- CMD` against a cluster. */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
@@ -100,6 +100,23 @@ test("two shared holders run together", async () => {
     (await Promise.all(both)).map(({ code }) => code),
     [0, 0],
   );
+});
+
+test("places of a semaphore: two run together, each knows its own, a third is refused; others say as many slots or are refused", async () => {
+  const script = `echo "$HOLDFAST_SLOT"; echo $$ > "$FOLDER/slot-$0"; until test -f "$FOLDER/slots-end"; do sleep 0.05; done`;
+  const both = ["a", "b"].map((own) => lock(["places", "--slots", "2", "--", "sh", "-c", script, own]));
+  await Promise.all(["a", "b"].map((own) => numberIn(join(folder, `slot-${own}`))));
+  assert.equal((await runLock(["places", "--slots", "2", "--no-wait", "--", "echo", "ran"])).code, 75);
+  const other = await runLock(["places", "--slots", "3", "--json", "--", "echo", "ran"]);
+  assert.equal((JSON.parse(other.err) as { error: { code: string } }).error.code, "slots_differ");
+  writeFileSync(join(folder, "slots-end"), "");
+  const ended = await Promise.all(both.map((each) => each.ended));
+  assert.deepEqual(ended.map(({ code, out }) => [code, out.trim()]).sort(), [
+    [0, "0"],
+    [0, "1"],
+  ]);
+  const wrong = await runLock(["places", "--slots", "2", "--shared", "--", "echo", "ran"]);
+  assert.deepEqual([wrong.code, wrong.err], [2, "holdfast: --shared and --slots can't be used together\n"]);
 });
 
 test("taken by force: the whole family of the command is stopped, exit code 76 or one's own", onLinux, async () => {

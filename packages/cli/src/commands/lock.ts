@@ -24,6 +24,7 @@ interface LockOptions extends ClusterOptions {
   /** Milliseconds; false for --no-wait; undefined: without limit. */
   readonly wait?: number | boolean;
   readonly shared?: boolean;
+  readonly slots?: number;
   readonly lockDelay: number;
   readonly grace?: number;
   readonly conflictExitCode: number;
@@ -33,6 +34,8 @@ interface LockOptions extends ClusterOptions {
 /** What the environment of CMD bears, and nothing else on the machine. */
 const markName = "HOLDFAST_RUN";
 const conflicts: ReadonlySet<string> = new Set(["lock_held", "lock_delayed", "wait_timeout"]);
+/** Of the protocol's limits. */
+const slotsMax = 1_024;
 /** A keepalive goes out at every third of the TTL: until the next one at least this part of it is left, less the margins. */
 const graceParts = 3;
 
@@ -54,6 +57,7 @@ export function addLockCommand(program: Command, context: Context): void {
     )
     .option("--no-wait", "give up at once when the lock isn't free")
     .option("--shared", "hold it together with other shared holders")
+    .option("--slots <number>", "take one of so many places of a semaphore", integerOption(1, slotsMax))
     .addOption(
       durationFlag("--lock-delay <duration>", "keep the lock closed for so long if it is lost", lockDelayBounds, 0),
     )
@@ -68,6 +72,8 @@ export function addLockCommand(program: Command, context: Context): void {
       const words = commandWords(command, operands);
       if (name === "") throw new CommandFailure("usage", "usage", "NAME must not be empty");
       checkWaits(command);
+      if (options.shared === true && options.slots !== undefined)
+        throw new CommandFailure("usage", "usage", "--shared and --slots can't be used together");
       context.setExitCode(await holdAndRun(name, words, options, context.io));
     });
 }
@@ -157,15 +163,12 @@ async function unlessAborted(connecting: Promise<Holdfast>, signal: AbortSignal)
 }
 
 async function acquire(holdfast: Holdfast, name: string, options: LockOptions, signal: AbortSignal): Promise<Lock> {
-  const { wait, shared, lockDelay } = options;
+  const { wait, shared, slots, lockDelay } = options;
   const waitMs = typeof wait === "number" ? wait : wait === false ? 0 : Number.POSITIVE_INFINITY;
+  const asked = { waitMs, signal, lockDelayMs: lockDelay };
   try {
-    return await holdfast.acquire(name, {
-      waitMs,
-      signal,
-      mode: shared === true ? "shared" : "exclusive",
-      lockDelayMs: lockDelay,
-    });
+    if (slots !== undefined) return await holdfast.semaphore(name, { slots }).acquire(asked);
+    return await holdfast.acquire(name, { ...asked, mode: shared === true ? "shared" : "exclusive" });
   } catch (error) {
     if (!(error instanceof HoldfastError) || !conflicts.has(error.code)) throw error;
     throw new CommandFailure(options.conflictExitCode, error.code, clientText(error));
@@ -183,6 +186,7 @@ function runUnder(
   const environment = {
     HOLDFAST_LOCK: run.name,
     HOLDFAST_TOKEN: String(lock.token),
+    ...(lock.slot === null ? {} : { HOLDFAST_SLOT: String(lock.slot) }),
     HOLDFAST_ENDPOINTS: endpointsFor(options, io),
     [markName]: id,
   };
