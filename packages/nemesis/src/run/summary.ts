@@ -42,7 +42,7 @@ export interface FaultRecord {
   readonly to: number | null;
   /** The longest time without a grant to the probe that began while this fault was the newest. */
   readonly outageMs: number;
-  /** Null: the scenario states none. */
+  /** In which that must end; what the machine itself kept the nodes waiting is on top. Null: the scenario states none. */
   readonly boundMs: number | null;
   /** Bytes that have passed on the ways that it cut, while they were cut; null when it cuts none. */
   readonly bytesPassed: number | null;
@@ -63,6 +63,8 @@ export interface LoadFigures {
 
 export interface ClusterFigures {
   readonly elections: number;
+  /** Those of them for which no wait of the machine, for a CPU or a disk, is to blame. */
+  readonly ownElections: number;
   /** A node began to serve that didn't serve before. */
   readonly failovers: number;
   readonly termFrom: number;
