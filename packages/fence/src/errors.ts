@@ -64,19 +64,24 @@ export class InvalidArgumentError extends FenceError {
 export class UnknownOutcomeError extends FenceError {
   override readonly name: string = "UnknownOutcomeError";
   readonly code = "unknown_outcome" as const;
-  /** True for one guarded statement (the same values under the same token do no harm twice), false for a transaction. */
+  /** True for one guarded write (the same values under the same token do no harm twice), false for a transaction and what adds. */
   readonly retryable: boolean;
   readonly resource: string;
   /** The database's id of the transaction, for `txid_status`; null for a single statement. */
   readonly transactionId: string | null;
 
-  constructor(resource: string, transactionId: string | null, cause: unknown) {
-    super(`the connection was lost before the database confirmed the write to ${resource}: it may have taken effect`, {
+  constructor(
+    resource: string,
+    transactionId: string | null,
+    cause: unknown,
+    retryable: boolean = transactionId === null,
+  ) {
+    super(`the connection was lost before the store confirmed the write to ${resource}: it may have taken effect`, {
       cause,
     });
     this.resource = resource;
     this.transactionId = transactionId;
-    this.retryable = transactionId === null;
+    this.retryable = retryable;
   }
 }
 

@@ -6,6 +6,8 @@ export interface Fence {
   readonly resource?: string;
   /** A safe integer of at least 1. */
   readonly token: number;
+  /** Who presents it, for reports of refusals. No guard compares it. */
+  readonly holder?: string;
 }
 
 /** A lock handle (anything with `fence()`), or a fence passed on by hand. For a lock of several names pass `lock.fence(name)`. */
@@ -23,12 +25,15 @@ export function fenceOf(source: FenceSource, argument: string = "lock"): Fence {
   const path = isHandle ? `${argument}.fence()` : argument;
   if (!isObject(fence)) throw new InvalidArgumentError(path, "must be a fence { resource, token }");
 
-  const { token, resource } = fence as { readonly token?: unknown; readonly resource?: unknown };
+  const { token, resource, holder } = fence as { readonly [part in keyof Fence]?: unknown };
   if (typeof token !== "number" || !Number.isSafeInteger(token) || token < 1) {
     throw new InvalidArgumentError(`${path}.token`, `must be a safe integer of at least 1, not ${described(token)}`);
   }
-  if (resource === undefined) return { token };
-  return { resource: checkedName(resource, `${path}.resource`), token };
+  return {
+    ...(resource === undefined ? {} : { resource: checkedName(resource, `${path}.resource`) }),
+    token,
+    ...(holder === undefined ? {} : { holder: checkedName(holder, `${path}.holder`) }),
+  };
 }
 
 /** A lone surrogate becomes U+FFFD on its way to the resource: two names would share one register. */

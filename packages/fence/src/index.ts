@@ -1,4 +1,4 @@
-/** The part of the guards that every store shares. One entry per store: `@holdfast/fence/postgres`. */
+/** What the guards of all stores share, and the guard for a store that has none. One entry per store: `@holdfast/fence/postgres`. */
 export {
   FenceError,
   IncompatibleResourceError,
@@ -10,3 +10,8 @@ export {
 export type { FenceErrorCode } from "./errors.js";
 export { fenceOf } from "./fence.js";
 export type { Fence, FenceSource } from "./fence.js";
+export { Guard } from "./guard.js";
+export type { FenceRegister, FencedRecord, GuardOptions, VersionedRecord } from "./guard.js";
+export { openTelemetryFenceMetrics, prometheusFenceMetrics } from "./metrics.js";
+export type { FenceMetrics, OpenTelemetryCounter, OpenTelemetryMeter, PrometheusFenceMetrics } from "./metrics.js";
+export type { ReportingOptions, StaleReport } from "./reporting.js";

@@ -1,16 +1,19 @@
 import { InvalidArgumentError } from "../errors.js";
-import { fenceOf } from "../fence.js";
 import type { FenceSource } from "../fence.js";
-import { checkOptionNames, quotedTable } from "./identifiers.js";
+import { namedFences } from "../guarded.js";
+import type { Guarded } from "../guarded.js";
+import { checkOptionNames } from "../options.js";
+import { StaleReporter, reportingOptionNames } from "../reporting.js";
+import type { ReportingOptions } from "../reporting.js";
+import { quotedTable } from "./identifiers.js";
 import { neverTaken, refusalFrom } from "./register.js";
-import type { Guarded } from "./register.js";
 import { attemptsMax, checkPool } from "./session.js";
 import type { PostgresSession } from "./session.js";
 import { checkedTransactionOptions, runTransaction } from "./transaction.js";
 import type { TransactionBody, TransactionOptions } from "./transaction.js";
 import type { PostgresPool, PostgresQueryable } from "./types.js";
 
-export interface FenceTableOptions {
+export interface FenceTableOptions extends ReportingOptions {
   /** Default `holdfast_fences`. One name, not a path: see `schema`. */
   readonly table?: string;
   /** Default: the connection's search_path. */
@@ -63,9 +66,11 @@ class FenceTable implements PostgresFences {
   readonly #pool: PostgresPool;
   readonly #take: string;
   readonly #read: string;
+  readonly #reporter: StaleReporter;
 
   constructor(pool: PostgresPool, options: FenceTableOptions) {
     this.#pool = pool;
+    this.#reporter = new StaleReporter("postgres", options);
     const table = fenceTableName(options);
     this.#take =
       `INSERT INTO ${table} AS guarded (resource, token) VALUES ($1, $2::bigint) ` +
@@ -79,7 +84,7 @@ class FenceTable implements PostgresFences {
     body: TransactionBody<T>,
     options: TransactionOptions = {},
   ): Promise<T> {
-    const fences = checkedFences(locks);
+    const fences = namedFences(locks);
     if (typeof body !== "function") throw new InvalidArgumentError("body", "must be a function");
     const plan = {
       ...checkedTransactionOptions(options),
@@ -91,7 +96,7 @@ class FenceTable implements PostgresFences {
   }
 
   async take(client: PostgresQueryable, locks: FenceSource | readonly FenceSource[]): Promise<void> {
-    await this.#takeAll(client, checkedFences(locks));
+    await this.#takeAll(client, namedFences(locks));
   }
 
   async #takeAll(client: PostgresQueryable, fences: readonly Guarded[]): Promise<string> {
@@ -106,33 +111,13 @@ class FenceTable implements PostgresFences {
       const taken = await client.query(this.#take, parameters);
       const row = taken.rows[0];
       if (row !== undefined) return String(row["transaction"]);
-      refusalFrom(await client.query(this.#read, parameters), fence);
+      refusalFrom(await client.query(this.#read, parameters), fence, this.#reporter);
     }
     throw neverTaken(fence);
   }
 }
 
-/** In one order everywhere, so that two transactions over the same resources wait for each other and don't deadlock. */
-function checkedFences(locks: FenceSource | readonly FenceSource[]): Guarded[] {
-  const isList = Array.isArray(locks);
-  const sources: readonly FenceSource[] = isList ? locks : [locks];
-  if (sources.length === 0) throw new InvalidArgumentError("locks", "is empty");
-  const tokens = new Map<string, number>();
-  for (const [at, source] of sources.entries()) {
-    const argument = isList ? `locks[${at}]` : "lock";
-    const { resource, token } = fenceOf(source, argument);
-    if (resource === undefined)
-      throw new InvalidArgumentError(`${argument}.resource`, "is needed: it names the fence row");
-    if ((tokens.get(resource) ?? token) !== token) {
-      throw new InvalidArgumentError(argument, `is a second fence of ${resource} with another token`);
-    }
-    tokens.set(resource, token);
-  }
-  const byName = [...tokens].sort(([a], [b]) => (a < b ? -1 : 1));
-  return byName.map(([resource, token]) => ({ resource, token }));
-}
-
 function fenceTableName(options: FenceTableOptions): string {
-  checkOptionNames(options, "options", ["table", "schema"]);
+  checkOptionNames(options, "options", ["table", "schema", ...reportingOptionNames]);
   return quotedTable(options.table ?? "holdfast_fences", options.schema);
 }

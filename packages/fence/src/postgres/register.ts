@@ -1,11 +1,7 @@
-import { IncompatibleResourceError, StaleTokenError } from "../errors.js";
+import { IncompatibleResourceError } from "../errors.js";
+import type { Guarded } from "../guarded.js";
+import type { StaleReporter } from "../reporting.js";
 import type { PostgresResult } from "./types.js";
-
-/** A resource as its errors name it. */
-export interface Guarded {
-  readonly resource: string;
-  readonly token: number;
-}
 
 /** What a register holds when it took no token: read back by a statement with the columns `highest` (text) and `newer` (boolean). */
 export type Refusal = "missing" | "not-newer";
@@ -15,11 +11,11 @@ export type Refusal = "missing" | "not-newer";
  * strings, and "10" < "9".
  * @throws StaleTokenError when the register holds a newer token.
  */
-export function refusalFrom(found: PostgresResult, guarded: Guarded): Refusal {
+export function refusalFrom(found: PostgresResult, guarded: Guarded, reporter: StaleReporter): Refusal {
   const row = found.rows[0];
   if (row === undefined) return "missing";
   const highest = tokenFrom(row["highest"], guarded.resource);
-  if (row["newer"] === true) throw new StaleTokenError(guarded.resource, guarded.token, highest);
+  if (row["newer"] === true) throw reporter.refusal(guarded, highest);
   return "not-newer";
 }
 

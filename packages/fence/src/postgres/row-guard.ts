@@ -1,8 +1,9 @@
 import { IncompatibleResourceError, InvalidArgumentError, ResourceMissingError } from "../errors.js";
 import { described, fenceOf, isWellFormed } from "../fence.js";
 import type { Fence, FenceSource } from "../fence.js";
+import type { Guarded } from "../guarded.js";
+import { StaleReporter } from "../reporting.js";
 import { neverTaken, refusalFrom } from "./register.js";
-import type { Guarded } from "./register.js";
 import { checkedValues, rowStatements } from "./row-statements.js";
 import type { PostgresGuardOptions, PostgresKey, RowStatements } from "./row-statements.js";
 import { PostgresSession, attemptsMax, checkPool, pauseBefore } from "./session.js";
@@ -61,11 +62,13 @@ class RowGuard implements PostgresGuard {
   readonly #pool: PostgresPool;
   readonly #options: PostgresGuardOptions;
   readonly #statements: RowStatements;
+  readonly #reporter: StaleReporter;
 
   constructor(pool: PostgresPool, options: PostgresGuardOptions) {
     this.#pool = pool;
     this.#statements = rowStatements(options);
     this.#options = { ...options };
+    this.#reporter = new StaleReporter("postgres", options, options.table);
   }
 
   async update<R extends object = Row>(lock: FenceSource, id: PostgresKey, values: object): Promise<R> {
@@ -170,7 +173,7 @@ class RowGuard implements PostgresGuard {
   /** No row was changed: says why, or returns because the row has become writable since. */
   async #refuse(client: PostgresQueryable, guarded: Guarded, id: PostgresKey, makesRow: boolean): Promise<void> {
     const found = await client.query(this.#statements.readFence, [guarded.token, id]);
-    if (refusalFrom(found, guarded) === "not-newer" || makesRow) return;
+    if (refusalFrom(found, guarded, this.#reporter) === "not-newer" || makesRow) return;
     const { table, key } = this.#options;
     throw new ResourceMissingError(
       guarded.resource,
@@ -189,7 +192,7 @@ class RowGuard implements PostgresGuard {
   }
 
   #guarded(fence: Fence, id: PostgresKey): Guarded {
-    return { token: fence.token, resource: fence.resource ?? `${this.#options.table}/${id}` };
+    return { ...fence, resource: fence.resource ?? `${this.#options.table}/${id}` };
   }
 
   #keyFor(fence: Fence): PostgresKey {

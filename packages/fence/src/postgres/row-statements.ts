@@ -1,8 +1,11 @@
 import { InvalidArgumentError } from "../errors.js";
 import { described } from "../fence.js";
-import { checkOptionNames, quotedIdentifier, quotedTable } from "./identifiers.js";
+import { checkOptionNames } from "../options.js";
+import { reportingOptionNames } from "../reporting.js";
+import type { ReportingOptions } from "../reporting.js";
+import { quotedIdentifier, quotedTable } from "./identifiers.js";
 
-export interface PostgresGuardOptions {
+export interface PostgresGuardOptions extends ReportingOptions {
   /** The guarded table. One name, not a path: see `schema`. */
   readonly table: string;
   /** Default: the connection's search_path. */
@@ -33,7 +36,7 @@ export interface RowStatements {
 
 /** @throws InvalidArgumentError naming the option. */
 export function rowStatements(options: PostgresGuardOptions): RowStatements {
-  checkOptionNames(options, "options", ["table", "schema", "key", "fence", "keyFor"]);
+  checkOptionNames(options, "options", ["table", "schema", "key", "fence", "keyFor", ...reportingOptionNames]);
   if (options.keyFor !== undefined && typeof options.keyFor !== "function") {
     throw new InvalidArgumentError("options.keyFor", "must be a function from a lock's name to a key");
   }

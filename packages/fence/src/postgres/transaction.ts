@@ -1,7 +1,7 @@
 import { InvalidArgumentError } from "../errors.js";
 import { described } from "../fence.js";
 import type { Fence } from "../fence.js";
-import { checkOptionNames } from "./identifiers.js";
+import { checkOptionNames } from "../options.js";
 import { PostgresSession, attemptsMax, pauseBefore } from "./session.js";
 import { isSerializationFailure } from "./sql-state.js";
 import type { PostgresPool, PostgresResult, Row } from "./types.js";
