@@ -1,0 +1,5 @@
+import { storeContract } from "./store-contract.js";
+import { postgresFenceTable, postgresRows } from "./stores/postgres.js";
+
+storeContract(postgresRows);
+storeContract(postgresFenceTable);

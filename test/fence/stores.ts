@@ -1,0 +1,14 @@
+/** The stores of the one suite, by name. */
+import type { StoreKind } from "./guarded-store.js";
+
+export async function storeKind(kind: string): Promise<StoreKind> {
+  const all = await allKinds();
+  const found = all.find((each) => each.kind === kind);
+  if (found === undefined) throw new Error(`no such store: ${kind}`);
+  return found;
+}
+
+async function allKinds(): Promise<StoreKind[]> {
+  const { postgresRows, postgresFenceTable } = await import("./stores/postgres.js");
+  return [postgresRows, postgresFenceTable];
+}
