@@ -1,4 +1,5 @@
 /** Where a network of namespaces can be built: in a network namespace that has no way out of the machine. */
+import { spawn } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { runCommand, whyNot } from "../../machine/command.js";
 
@@ -33,6 +34,29 @@ export async function entrance(): Promise<Entrance> {
   }
   const [, lastWord = ""] = problems;
   return { command: null, missing: `no network namespaces here: ${lastWord}` };
+}
+
+/**
+ * Starts this program anew by the command of `entrance()`, with the same arguments, and resolves with its exit code. It is killed when this
+ * process dies.
+ */
+export async function startAnew(command: readonly string[]): Promise<number> {
+  const [program = "", ...rest] = [
+    ...command,
+    "setpriv",
+    "--pdeathsig",
+    "KILL",
+    "--",
+    process.execPath,
+    ...process.argv.slice(1),
+  ];
+  const child = spawn(program, rest, { stdio: "inherit" });
+  // A terminal sends these to both: the one inside comes to its end, and this one waits for it.
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => child.kill(signal));
+  return new Promise((resolve, reject) => {
+    child.once("error", reject);
+    child.once("exit", (code) => resolve(code ?? 1));
+  });
 }
 
 /** The kernel puts these into each new namespace when it has their modules; they lead nowhere until somebody gives them an end. */

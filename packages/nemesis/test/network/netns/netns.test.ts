@@ -30,6 +30,13 @@ function inside(prefix: readonly string[], file: string, ...words: string[]): Re
   return spawn(program, rest, { env, cwd: "/", stdio: ["ignore", "pipe", "pipe"] });
 }
 
+function firstLine(child: ReturnType<typeof spawn>): Promise<string> {
+  return new Promise((resolve, reject) => {
+    child.stdout?.setEncoding("utf8").once("data", (text: string) => resolve(text.trim()));
+    child.once("exit", () => reject(new Error("it ended")));
+  });
+}
+
 async function passes(prefix: readonly string[], file: string, ...words: string[]): Promise<void> {
   const child = inside(prefix, file, ...words);
   let said = "";
@@ -53,22 +60,32 @@ describe("namespaces", { timeout: 240_000 }, () => {
 
   it("hold a network without root", { skip: isRoot ? skip : "this whole test runs without root" }, async (test) => {
     const prefix = [...asNobody, ...enterAsUser];
-    const problem = await whyNot([...prefix, "nft", "list", "ruleset"]);
+    // A checkout below /root can't be read by others.
+    const canRead = [...asNobody, "test", "-r", fileURLToPath(import.meta.url)];
+    const problem = (await whyNot(canRead)) ?? (await whyNot([...prefix, "nft", "list", "ruleset"]));
     if (problem !== null) return test.skip(problem);
     await passes(prefix, "./inside.js", "nft", delayMissing);
   });
 
   it("vanish when who opened them is killed", { skip }, async () => {
     const child = inside(enter, "./stays-behind.js");
-    const line = await new Promise<string>((resolve, reject) => {
-      child.stdout?.setEncoding("utf8").once("data", resolve);
-      child.once("close", () => reject(new Error("it ended")));
-    });
+    const line = await firstLine(child);
     const { pid, keepers } = JSON.parse(line) as { pid: number; keepers: number[] };
     assert.equal(keepers.length, 3);
     for (const keeper of keepers) assert.ok(existsSync(`/proc/${keeper}`));
     process.kill(pid, "SIGKILL");
     await until("nobody holds a namespace", () => keepers.every((keeper) => !existsSync(`/proc/${keeper}`)));
+  });
+
+  it("are entered by a program that starts itself anew, which dies with who started it", { skip }, async () => {
+    const child = inside([], "./anew.js");
+    const line = await firstLine(child);
+    assert.match(line, /^\d+ with the same words$/);
+    const pid = Number(line.split(" ")[0]);
+    child.kill("SIGKILL");
+    await until("both are gone", () => !existsSync(`/proc/${pid}`));
+    const ending = inside([], "./anew.js", "end");
+    assert.equal(await new Promise((resolve) => ending.once("exit", resolve)), 7);
   });
 
   it("are refused where packets could leave the machine", async (test) => {

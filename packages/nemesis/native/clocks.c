@@ -1,0 +1,57 @@
+/*
+ * What libfaketime leaves to be done in a process whose clocks are faked; preloaded before it.
+ *
+ * The machine's uptime is read from a file, which runs at its own rate. Without that file libuv asks the clock, and that one is faked with the
+ * others.
+ *
+ * libfaketime's shared memory has a name, which would stay behind when the process is killed. Nobody else needs the name: it goes at once.
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <semaphore.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/types.h>
+
+typedef int (*open_function)(const char *, int, ...);
+
+static int open_other(const char *name, const char *path, int flags, mode_t mode) {
+  if (path != NULL && strcmp(path, "/proc/uptime") == 0) {
+    errno = ENOENT;
+    return -1;
+  }
+  open_function next = (open_function)dlsym(RTLD_NEXT, name);
+  return next(path, flags, mode);
+}
+
+/* A mode is given only when a file may be made. */
+#define OPEN(name)                                                    \
+  int name(const char *path, int flags, ...) {                        \
+    mode_t mode = 0;                                                  \
+    if ((flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE) { \
+      va_list rest;                                                   \
+      va_start(rest, flags);                                          \
+      mode = va_arg(rest, mode_t);                                    \
+      va_end(rest);                                                   \
+    }                                                                 \
+    return open_other(#name, path, flags, mode);                      \
+  }
+
+OPEN(open)
+OPEN(open64)
+
+/* Libraries are begun from the last to the first, so libfaketime has its memory by now. A program that this one becomes makes its own. */
+__attribute__((constructor)) static void forget_names(void) {
+  const char *shared = getenv("FAKETIME_SHARED");
+  char semaphore[256];
+  char memory[256];
+  if (shared == NULL || sscanf(shared, "%255s %255s", semaphore, memory) != 2) return;
+  sem_unlink(semaphore);
+  shm_unlink(memory);
+  unsetenv("FAKETIME_SHARED");
+}
