@@ -10,5 +10,6 @@ export async function storeKind(kind: string): Promise<StoreKind> {
 
 async function allKinds(): Promise<StoreKind[]> {
   const { postgresRows, postgresFenceTable } = await import("./stores/postgres.js");
-  return [postgresRows, postgresFenceTable];
+  const { redisKeys, redisRegister } = await import("./stores/redis.js");
+  return [postgresRows, postgresFenceTable, redisKeys, redisRegister];
 }

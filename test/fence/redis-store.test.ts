@@ -1,0 +1,5 @@
+import { storeContract } from "./store-contract.js";
+import { redisKeys, redisRegister } from "./stores/redis.js";
+
+storeContract(redisKeys);
+storeContract(redisRegister);
