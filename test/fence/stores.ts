@@ -11,5 +11,6 @@ export async function storeKind(kind: string): Promise<StoreKind> {
 async function allKinds(): Promise<StoreKind[]> {
   const { postgresRows, postgresFenceTable } = await import("./stores/postgres.js");
   const { redisKeys, redisRegister } = await import("./stores/redis.js");
-  return [postgresRows, postgresFenceTable, redisKeys, redisRegister];
+  const { sqliteKinds } = await import("./stores/sqlite.js");
+  return [postgresRows, postgresFenceTable, redisKeys, redisRegister, ...sqliteKinds];
 }
