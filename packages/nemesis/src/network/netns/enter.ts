@@ -2,6 +2,7 @@
 import { spawn } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { runCommand, whyNot } from "../../machine/command.js";
+import { findRules } from "./filter.js";
 
 /** As root. The mounts are its own too, so that what is mounted there ends with it. */
 const asRoot = ["unshare", "--net", "--mount", "--"];
@@ -29,8 +30,9 @@ export async function entrance(): Promise<Entrance> {
   const problems: string[] = [];
   for (const command of [asRoot, asUser]) {
     const problem = await whyNot([...command, "sh", "-c", trial]);
-    if (problem === null) return { command, missing: null };
-    problems.push(problem);
+    const found = problem === null ? await findRules(command) : { missing: problem };
+    if ("rules" in found) return { command, missing: null };
+    problems.push(found.missing);
   }
   const [, lastWord = ""] = problems;
   return { command: null, missing: `no network namespaces here: ${lastWord}` };

@@ -39,20 +39,22 @@ export interface Rules {
   counted(printed: string): number | null;
 }
 
-/** `nft` first: it needs no lock file, so it works without root. */
-export async function findRules(): Promise<{ readonly rules: Rules } | { readonly missing: string }> {
+/** `nft` first: it needs no lock file, so it works without root. `inside`: what brings a command into a namespace to try it in. */
+export async function findRules(
+  inside: readonly string[] = ["unshare", "--net", "--"],
+): Promise<{ readonly rules: Rules } | { readonly missing: string }> {
   const problems: string[] = [];
   for (const rules of [nftRules, iptablesRules]) {
-    const problem = await tryOut(rules);
+    const problem = await tryOut(rules, inside);
     if (problem === null) return { rules };
     problems.push(problem);
   }
   return { missing: `neither nft nor iptables works here: ${problems.join("; ")}` };
 }
 
-async function tryOut(rules: Rules): Promise<string | null> {
+async function tryOut(rules: Rules, inside: readonly string[]): Promise<string | null> {
   const { command, input } = rules.setUp([{ id: 1, address: "10.0.0.1" }], [{ address: "10.0.0.1", classId: 1 }]);
-  return whyNot(["unshare", "--net", "--", ...command], input);
+  return whyNot([...inside, ...command], input);
 }
 
 /** `inside`: the words before a command that bring it into the party's namespace. */
