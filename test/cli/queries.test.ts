@@ -4,7 +4,7 @@ import { after, before, test } from "node:test";
 import type { Holdfast, LockView } from "@holdfast/client";
 import { statusOf, TestCluster } from "../harness/cluster.js";
 import { until } from "../harness/until.js";
-import { runCli } from "./cli-process.js";
+import { CliProcess, runCli } from "./cli-process.js";
 
 let cluster: TestCluster;
 let holdfast: Holdfast;
@@ -135,4 +135,25 @@ test("bench: cycles and percentiles that fit each other; connections are shared"
       result.cycle.p99Ms <= result.cycle.maxMs,
   );
   assert.equal((await runCli(["ls", "bench:"], environment)).out, "no locks\n", "nothing stays behind");
+});
+
+test("watch: a line for each change, as JSON on demand, until it is stopped", async () => {
+  const watching = new CliProcess(["watch", "watched:", "--json"], environment);
+  const events = (): { type: string; name?: string; token?: number }[] =>
+    watching.out.split("\n").flatMap((line) => (line === "" ? [] : [JSON.parse(line) as { type: string }]));
+  await until("it watches", () => events().length === 1);
+  const lock = await holdfast.acquire("watched:1");
+  await (await holdfast.acquire("other")).release();
+  await lock.release();
+  await until("both changes are told", () => events().length === 3);
+  assert.deepEqual(
+    events().map(({ type, name, token }) => [type, name, token]),
+    [
+      ["gap", undefined, undefined],
+      ["granted", "watched:1", lock.token],
+      ["released", "watched:1", lock.token],
+    ],
+  );
+  watching.child.kill("SIGTERM");
+  assert.equal((await watching.ended).code, 143);
 });

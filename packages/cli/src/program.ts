@@ -19,6 +19,7 @@ const commands: Readonly<Record<string, () => Promise<AddCommand>>> = {
   doctor: async () => (await import("./commands/doctor.js")).addDoctorCommand,
   ls: async () => (await import("./commands/queries.js")).addLsCommand,
   show: async () => (await import("./commands/queries.js")).addShowCommand,
+  watch: async () => (await import("./commands/watch.js")).addWatchCommand,
   release: async () => (await import("./commands/release.js")).addReleaseCommand,
   transfer: async () => (await import("./commands/transfer.js")).addTransferCommand,
   member: async () => (await import("./commands/member.js")).addMemberCommand,

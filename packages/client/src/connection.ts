@@ -46,6 +46,7 @@ export interface Welcome {
   readonly node: string;
   readonly clusterId: string;
   readonly nodes: readonly NodeAddress[];
+  readonly features: readonly string[];
 }
 
 export class Connection {

@@ -4,9 +4,18 @@ import type { Member, MembersView, NodeAddress } from "@holdfast/wire";
 import type { ElectionOptions, Term } from "./election.js";
 import type { Lock } from "./lock.js";
 import type { NodeReport } from "./node-status.js";
-import type { AcquireOptions, CloseOptions, HoldOptions, RequestOptions } from "./options.js";
+import type { LeaderView } from "./observe.js";
+import type {
+  AcquireOptions,
+  CloseOptions,
+  HoldOptions,
+  ObserveOptions,
+  RequestOptions,
+  WatchOptions,
+} from "./options.js";
 import type { OncePerResult } from "./once-per.js";
 import type { ForcedRelease } from "./queries.js";
+import type { WatchEvent } from "./watch.js";
 import type { Semaphore, SemaphoreOptions } from "./semaphore.js";
 
 export interface ForceReleaseOptions {
@@ -84,6 +93,13 @@ export interface Holdfast {
    * apart. The body holds the lock `key`, which stays closed for the rest of the window, also when the body fails or its process dies.
    */
   oncePer<T>(key: string, windowMs: number, body: (lock: Lock) => T | PromiseLike<T>): Promise<OncePerResult<T>>;
+  /**
+   * Tells every change of a lock, or of all with a prefix, in the order of the log: `for await (const change of holdfast.watch("doc:", { prefix: true }))`.
+   * The first event is a gap: from then on nothing is missed without another one, over changes of leader too. Ends with its loop, or by its signal.
+   */
+  watch(name: string, options?: WatchOptions): AsyncIterableIterator<WatchEvent, undefined, undefined>;
+  /** Who leads: first the present leader, then each new one; null while nobody does. */
+  observe(name: string, options?: ObserveOptions): AsyncGenerator<LeaderView | null, void>;
   /** Null when nobody holds it, waits for it or delays it. Linearizable, as list and sessions are. */
   inspect(name: string): Promise<LockView | null>;
   /** In the order of names. A long list is read in pieces, each of its own moment. */

@@ -15,6 +15,8 @@ export type { HoldfastErrorOptions, LockLossReason } from "./errors.js";
 export { createNodePorts } from "./node-ports.js";
 export type { ForceReleaseOptions, Holdfast, ListOptions, MembersChangeOptions, StatusOptions } from "./holdfast.js";
 export type { Fence, Lock, LockState, ReleaseResult } from "./lock.js";
+export type { LeaderView } from "./observe.js";
+export type { WatchEvent } from "./watch.js";
 export type { OncePerResult } from "./once-per.js";
 export type { Semaphore, SemaphoreOptions } from "./semaphore.js";
 export type { NodeReport } from "./node-status.js";
@@ -23,8 +25,10 @@ export type {
   CloseOptions,
   ConnectOptions,
   HoldOptions,
+  ObserveOptions,
   ReleaseOptions,
   RequestOptions,
+  WatchOptions,
 } from "./options.js";
 export type { ClientPorts, Clock, Logger, Random, Socket, SocketEvents, Timer, Transport } from "./ports.js";
 export type { ForcedRelease } from "./queries.js";

@@ -6,30 +6,39 @@ import { AcquireCalls } from "./acquire-calls.js";
 import { orRefuse, splitRequest } from "./call-forms.js";
 import { elect, lead } from "./election.js";
 import type { Campaign, ElectionOptions, Term } from "./election.js";
-import { connectionClosed, errorFor, HoldfastError } from "./errors.js";
+import { connectionClosed, errorFor, HoldfastError, InvalidArgumentError } from "./errors.js";
 import type { ForceReleaseOptions, Holdfast, ListOptions, MembersChangeOptions, StatusOptions } from "./holdfast.js";
 import { LeaderFinder } from "./leader-finder.js";
 import type { LockHandle } from "./lock-handle.js";
-import { checkMembersChange } from "./members-change.js";
 import type { Lock } from "./lock.js";
-import { reportOf } from "./node-status.js";
 import type { NodeReport } from "./node-status.js";
-import { checkDuration, checkName, checkOptionNames, checkText, checkWhole } from "./options.js";
-import type { AcquireOptions, ClientOptions, CloseOptions, HoldOptions, RequestOptions } from "./options.js";
+import { checkDuration, checkName, checkOptionNames, checkSignal, checkText } from "./options.js";
+import type {
+  AcquireOptions,
+  ClientOptions,
+  CloseOptions,
+  HoldOptions,
+  ObserveOptions,
+  RequestOptions,
+  WatchOptions,
+} from "./options.js";
 import type { ClientPorts, Logger } from "./ports.js";
+import { observe } from "./observe.js";
+import type { LeaderView } from "./observe.js";
 import { oncePer } from "./once-per.js";
 import type { OncePerResult } from "./once-per.js";
 import { ProcessHold } from "./process-hold.js";
 import { Queries } from "./queries.js";
+import { Questions } from "./questions.js";
 import type { ForcedRelease } from "./queries.js";
 import { runBody } from "./run-body.js";
 import type { Body } from "./run-body.js";
 import { LockSemaphore } from "./semaphore.js";
 import type { Semaphore, SemaphoreOptions } from "./semaphore.js";
 import { SessionPool } from "./session-pool.js";
-import type { SessionLink } from "./session.js";
-
-const timerMsMax = 2 ** 31 - 1;
+import type { LeaderLink } from "./leader-link.js";
+import type { WatchEvent } from "./watch.js";
+import { Watches } from "./watches.js";
 
 export class LockClient implements Holdfast {
   private readonly options: ClientOptions;
@@ -39,9 +48,11 @@ export class LockClient implements Holdfast {
   private readonly finder: LeaderFinder;
   private readonly pool: SessionPool;
   private readonly queries: Queries;
+  private readonly questions: Questions;
+  private readonly watches: Watches;
   private readonly calls: AcquireCalls;
-  private readonly reportEnders = new Set<() => void>();
   private seenIndex = 0;
+  private lastId = 0;
   private stage: "open" | "closing" | "closed" = "open";
   private closed: Promise<void> | null = null;
   /** Every node refuses this client for good; null again when one doesn't. */
@@ -56,13 +67,21 @@ export class LockClient implements Holdfast {
     this.hold = new ProcessHold(clock);
     this.finder = this.newFinder();
     const link = this.newLink();
-    const parts = { clock, random, link, hold: this.hold, logger };
+    const nextId = (): number => {
+      this.lastId += 1;
+      return this.lastId;
+    };
+    const parts = { clock, random, link, hold: this.hold, logger, nextId };
     this.pool = new SessionPool({ ttlMs: options.ttlMs, info: options.info }, parts);
     const onTimeout = (): HoldfastError => this.unanswered(options.connectTimeoutMs);
     this.queries = new Queries({ timeoutMs: options.connectTimeoutMs, onTimeout }, parts);
+    const checkOpen = (): void => this.checkOpen();
+    const { queries, finder, hold } = this;
+    this.questions = new Questions(options, { ports, finder, queries, hold, checkOpen });
+    this.watches = new Watches(parts);
     this.calls = new AcquireCalls(options, {
       clock,
-      hold: this.hold,
+      hold,
       checkOpen: () => {
         this.checkOpen();
         if (this.refusal !== null) throw this.refusal;
@@ -142,85 +161,55 @@ export class LockClient implements Holdfast {
     return oncePer(tryAcquire, this.ports.clock, key, windowMs, body);
   }
 
-  async inspect(name: string): Promise<LockView | null> {
-    checkName("name", name);
+  watch(name: string, options: WatchOptions = {}): AsyncIterableIterator<WatchEvent, undefined, undefined> {
+    checkOptionNames("watch", options);
+    const { prefix = false, signal } = options;
+    if (typeof prefix !== "boolean") throw new InvalidArgumentError("prefix", "must be true or false");
+    checkText("name", name, prefix ? 0 : 1, limits.nameBytesMax);
+    checkSignal(signal);
     this.checkOpen();
-    const { lock } = await this.queries.ask({ kind: "inspect", name }, "lock");
-    return lock;
+    return this.watches.begin(name, prefix, signal);
   }
 
-  async list(options: ListOptions = {}): Promise<LockView[]> {
-    checkOptionNames("list", options);
-    const { prefix = "" } = options;
-    checkText("prefix", prefix, 0, limits.nameBytesMax);
-    this.checkOpen();
-    const all: LockView[] = [];
-    for (;;) {
-      const after = all.at(-1)?.name ?? "";
-      const limit = limits.queryLimitMax;
-      const { locks, more } = await this.queries.ask({ kind: "list", prefix, after, limit }, "locks");
-      all.push(...locks);
-      if (!more || locks.length === 0) return all;
-    }
+  observe(name: string, options: ObserveOptions = {}): AsyncGenerator<LeaderView | null, void> {
+    checkOptionNames("observe", options);
+    return observe(this.watch(name, options), () => this.queries.ask({ kind: "inspect", name }, "lock"));
   }
 
-  async sessions(): Promise<readonly SessionView[]> {
-    this.checkOpen();
-    const { sessions } = await this.queries.ask({ kind: "sessions", limit: limits.queryLimitMax }, "sessions");
-    return sessions;
+  inspect(name: string): Promise<LockView | null> {
+    return this.questions.inspect(name);
   }
 
-  async status(options: StatusOptions = {}): Promise<NodeReport[]> {
-    checkOptionNames("status", options);
-    const { timeoutMs = 3_000 } = options;
-    checkDuration("timeoutMs", timeoutMs, 1, timerMsMax);
-    this.checkOpen();
-    const shared = {
-      info: this.options.info,
-      clusterId: this.finder.clusterId,
-      seenIndex: 0,
-      pingMs: timeoutMs,
-      isUrgent: () => false,
-    };
-    this.hold.begin();
-    const reports = this.finder.endpoints.map((endpoint) =>
-      reportOf({ endpoint, ...shared }, this.ports, timeoutMs, this.reportEnders),
-    );
-    return await Promise.all(reports).finally(() => this.hold.end());
+  list(options?: ListOptions): Promise<LockView[]> {
+    return this.questions.list(options);
   }
 
-  async forceRelease(name: string, token: Token, options: ForceReleaseOptions = {}): Promise<ForcedRelease> {
-    checkName("name", name);
-    checkWhole("token", token, 1, Number.MAX_SAFE_INTEGER);
-    checkOptionNames("forceRelease", options);
-    // 64 characters have at most the 256 bytes that a principal may have.
-    const { lockDelayMs = 0, principal = Array.from(this.options.info).slice(0, 64).join("") } = options;
-    checkWhole("lockDelayMs", lockDelayMs, 0, limits.lockDelayMsMax);
-    checkText("principal", principal, 0, limits.principalBytesMax);
-    this.checkOpen();
-    return await this.queries.forceRelease(name, token, principal, lockDelayMs);
+  sessions(): Promise<readonly SessionView[]> {
+    return this.questions.sessions();
   }
 
-  async transfer(to?: string): Promise<NodeAddress | null> {
-    if (to !== undefined) checkText("to", to, 1, limits.idBytesMax);
-    this.checkOpen();
-    return await this.queries.transfer(to ?? null);
+  status(options?: StatusOptions): Promise<NodeReport[]> {
+    return this.questions.status(options);
   }
 
-  async finalizeUpgrade(): Promise<number> {
-    this.checkOpen();
-    return await this.queries.finalize();
+  forceRelease(name: string, token: Token, options?: ForceReleaseOptions): Promise<ForcedRelease> {
+    return this.questions.forceRelease(name, token, options);
   }
 
-  async members(): Promise<MembersView> {
-    this.checkOpen();
-    return await this.queries.members();
+  transfer(to?: string): Promise<NodeAddress | null> {
+    return this.questions.transfer(to);
   }
 
-  async changeMembers(change: MembersChangeOptions): Promise<number> {
-    const checked = checkMembersChange(change);
-    this.checkOpen();
-    return await this.queries.changeMembers(checked);
+  finalizeUpgrade(): Promise<number> {
+    return this.questions.finalizeUpgrade();
+  }
+
+  members(): Promise<MembersView> {
+    return this.questions.members();
+  }
+
+  changeMembers(change: MembersChangeOptions): Promise<number> {
+    return this.questions.changeMembers(change);
   }
 
   close(options: CloseOptions = {}): Promise<void> {
@@ -262,7 +251,8 @@ export class LockClient implements Holdfast {
     this.onConnected?.(connectionClosed());
     this.calls.failAll(connectionClosed());
     this.queries.close();
-    for (const end of [...this.reportEnders]) end();
+    this.watches.fail(connectionClosed());
+    this.questions.close();
     const release = (): void => {
       const { connectTimeoutMs } = this.options;
       const timer = this.ports.clock.setTimer(connectTimeoutMs, () => this.pool.endAll("closed"));
@@ -300,6 +290,7 @@ export class LockClient implements Holdfast {
         onLeader: (connection) => {
           this.pool.onLeader();
           this.queries.onLeader(connection.claim);
+          this.watches.onLeader();
         },
         onMessage: (message) => this.onMessage(message),
         onWelcome: () => {
@@ -314,12 +305,13 @@ export class LockClient implements Holdfast {
     );
   }
 
-  private newLink(): SessionLink {
+  private newLink(): LeaderLink {
     const { finder } = this;
     return {
       get isReady() {
         return finder.leader !== null;
       },
+      hasFeature: (feature) => finder.leader?.welcome?.features.includes(feature) ?? false,
       send: (message) => finder.leader?.send(message),
       onNotLeader: (leader) => finder.onNotLeader(leader),
       suspect: () => finder.suspect(),
@@ -344,8 +336,14 @@ export class LockClient implements Holdfast {
         this.queries.onAnswer(message);
         return;
       case "refused":
-        if (message.id !== null) this.queries.onRefused(message.id, message.refusal);
-        else this.pool.onMessage(message);
+        if (message.id === null) this.pool.onMessage(message);
+        else if (!this.watches.onRefused(message.id, message.refusal))
+          this.queries.onRefused(message.id, message.refusal);
+        return;
+      case "watching":
+      case "changes":
+        this.seenIndex = Math.max(this.seenIndex, message.index);
+        this.watches.onMessage(message);
         return;
       case "welcome":
       case "leader":
@@ -364,6 +362,7 @@ export class LockClient implements Holdfast {
     this.logger.error({ refusal }, "every node refuses this client");
     this.calls.failAll(error);
     this.queries.fail(error);
+    this.watches.fail(error);
     this.pool.endAll("session_gone");
     this.onConnected?.(error);
   }

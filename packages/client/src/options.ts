@@ -50,6 +50,15 @@ export interface ReleaseOptions {
   readonly afterMs?: number | undefined;
 }
 
+export interface WatchOptions {
+  /** All locks whose names begin with it; with an empty name all there are. Default: the one of that name. */
+  readonly prefix?: boolean | undefined;
+  /** Ends the watch: the loop throws `signal.reason`. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+export type ObserveOptions = Pick<WatchOptions, "signal">;
+
 export interface CloseOptions {
   /** How long held locks may still end by themselves: 0 to Infinity, default 0. */
   readonly drainMs?: number | undefined;
@@ -106,7 +115,9 @@ type Call =
   | "changeMembers"
   | "semaphore"
   | "lead"
-  | "elect";
+  | "elect"
+  | "watch"
+  | "observe";
 
 const optionNames: Readonly<Record<Call, ReadonlySet<string>>> = {
   connect: connectOptionNames,
@@ -122,6 +133,8 @@ const optionNames: Readonly<Record<Call, ReadonlySet<string>>> = {
   semaphore: new Set(["slots"]),
   lead: electionOptionNames,
   elect: electionOptionNames,
+  watch: new Set(["prefix", "signal"]),
+  observe: new Set(["signal"]),
 };
 
 /** A misspelt option would silently mean its default: it is refused. */
@@ -223,7 +236,7 @@ function checkOneOf(argument: string, value: unknown, values: readonly string[])
   throw new InvalidArgumentError(argument, `must be ${values.map((one) => JSON.stringify(one)).join(" or ")}`);
 }
 
-function checkSignal(signal: unknown): void {
+export function checkSignal(signal: unknown): void {
   if (signal === undefined) return;
   const isSignal = typeof signal === "object" && signal !== null && "aborted" in signal && "addEventListener" in signal;
   if (!isSignal) throw new InvalidArgumentError("signal", `must be an AbortSignal, is ${kindOf(signal)}`);

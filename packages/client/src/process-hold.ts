@@ -1,25 +1,38 @@
-/** Keeps the process alive while a caller awaits an answer, and only then: held locks and idle sockets don't. */
+/** Keeps the process alive while a caller awaits something of the cluster, and only then: held locks and idle sockets don't. */
 import type { Clock } from "./ports.js";
 
 export class ProcessHold {
-  private count = 0;
+  private answers = 0;
+  private news = 0;
   private readonly clock: Clock;
 
   constructor(clock: Clock) {
     this.clock = clock;
   }
 
+  /** Somebody waits for an answer that is due now: a node that is silent is suspected soon. */
   get isHeld(): boolean {
-    return this.count > 0;
+    return this.answers > 0;
   }
 
   begin(): void {
-    this.count += 1;
-    if (this.count === 1) this.clock.keepProcess(true);
+    this.answers += 1;
+    if (this.answers + this.news === 1) this.clock.keepProcess(true);
   }
 
   end(): void {
-    this.count -= 1;
-    if (this.count === 0) this.clock.keepProcess(false);
+    this.answers -= 1;
+    if (this.answers + this.news === 0) this.clock.keepProcess(false);
+  }
+
+  /** Somebody waits for news, which may be long in coming. */
+  beginWatching(): void {
+    this.news += 1;
+    if (this.answers + this.news === 1) this.clock.keepProcess(true);
+  }
+
+  endWatching(): void {
+    this.news -= 1;
+    if (this.answers + this.news === 0) this.clock.keepProcess(false);
   }
 }

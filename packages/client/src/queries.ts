@@ -17,7 +17,7 @@ import { Backoff } from "./backoff.js";
 import { assertNever, connectionClosed, errorFor, HoldfastError } from "./errors.js";
 import type { Clock, Random, Timer } from "./ports.js";
 import type { ProcessHold } from "./process-hold.js";
-import type { SessionLink } from "./session.js";
+import type { LeaderLink } from "./leader-link.js";
 
 const retryOptions = { firstMs: 50, maxMs: 1_000 };
 
@@ -55,8 +55,10 @@ interface Pending {
 export interface QueriesParts {
   readonly clock: Clock;
   readonly random: Random;
-  readonly link: SessionLink;
+  readonly link: LeaderLink;
   readonly hold: ProcessHold;
+  /** A number that nothing else of this client has. */
+  readonly nextId: () => number;
 }
 
 export class Queries {
@@ -65,7 +67,6 @@ export class Queries {
   /** Why nobody answered in time. */
   private readonly onTimeout: () => HoldfastError;
   private readonly pending = new Set<Pending>();
-  private lastId = 0;
 
   constructor(options: { timeoutMs: number; onTimeout: () => HoldfastError }, parts: QueriesParts) {
     this.timeoutMs = options.timeoutMs;
@@ -167,10 +168,9 @@ export class Queries {
     one.retryTimer?.cancel();
     one.retryTimer = null;
     one.id = null;
-    const { link } = this.parts;
+    const { link, nextId } = this.parts;
     if (!link.isReady) return;
-    this.lastId += 1;
-    one.id = this.lastId;
+    one.id = nextId();
     link.send({ ...one.question, id: one.id });
   }
 

@@ -21,7 +21,7 @@ export interface SessionPoolOptions {
 /** Messages that speak of a session, or are refused. */
 export type SessionMessage = Exclude<
   ServerMessage,
-  { readonly kind: "welcome" | "leader" | "answer" | "forced" | "transferred" | "finalized" }
+  { readonly kind: "welcome" | "leader" | "answer" | "forced" | "transferred" | "finalized" | "watching" | "changes" }
 >;
 
 export class SessionPool {

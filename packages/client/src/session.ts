@@ -10,6 +10,7 @@ import { errorFor, lossReasonFrom } from "./errors.js";
 import type { LockLossReason } from "./errors.js";
 import { Keepalive } from "./keepalive.js";
 import type { KeepaliveEvents } from "./keepalive.js";
+import type { LeaderLink } from "./leader-link.js";
 import { elapsedMs, instantNow, laterOf, usableMs } from "./lease.js";
 import type { Instant } from "./lease.js";
 import { LockHandle } from "./lock-handle.js";
@@ -35,22 +36,10 @@ export interface SessionOptions {
   readonly openFromMs: number;
 }
 
-/** The way to the leader. */
-export interface SessionLink {
-  /** A leader is connected. What is sent while it isn't is dropped. */
-  readonly isReady: boolean;
-  send(message: ClientMessage): void;
-  onNotLeader(leader: NodeAddress | null): void;
-  /** The leader doesn't answer. */
-  suspect(): void;
-  /** The connection is no good: make a new one. */
-  drop(problem: string): void;
-}
-
 export interface SessionParts {
   readonly clock: Clock;
   readonly random: Random;
-  readonly link: SessionLink;
+  readonly link: LeaderLink;
   readonly hold: ProcessHold;
   readonly logger: Logger;
 }

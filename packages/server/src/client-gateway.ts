@@ -10,6 +10,7 @@ import type { ClientConnection, ClientEvents, Logger } from "./ports.js";
 import { QueryRequests } from "./query-requests.js";
 import { refuseFrame } from "./refusing.js";
 import { SessionRequests } from "./session-requests.js";
+import { Watches } from "./watches.js";
 
 interface Greeting {
   /** It has said hello, and was welcomed. */
@@ -24,11 +25,14 @@ interface Greeting {
 
 /** Of a client's hello. */
 const nodesFeature = "nodes";
+/** Of a node's welcome: it takes watches. */
+const watchFeature = "watch";
 
 export class ClientGateway implements ClientEvents {
   private readonly connections = new Map<ClientConnection, Greeting>();
   private readonly sessions: SessionRequests;
   private readonly queries: QueryRequests;
+  private readonly watches: Watches;
   private readonly options: GatewayOptions;
   private readonly host: GatewayHost;
   private readonly logger: Logger;
@@ -39,6 +43,7 @@ export class ClientGateway implements ClientEvents {
     this.logger = logger;
     this.sessions = new SessionRequests(options, host);
     this.queries = new QueryRequests(host, logger);
+    this.watches = new Watches(host);
   }
 
   get connectionCount(): number {
@@ -64,6 +69,7 @@ export class ClientGateway implements ClientEvents {
     this.connections.delete(connection);
     this.sessions.onClosed(connection);
     this.queries.onClosed(connection);
+    this.watches.onClosed(connection);
   }
 
   private handle(connection: ClientConnection, message: ClientMessage): void {
@@ -105,12 +111,28 @@ export class ClientGateway implements ClientEvents {
       case "changeMembers":
         this.queries.onChangeMembers(connection, message);
         return;
+      case "watch":
+        this.watches.onWatch(connection, message);
+        return;
+      case "unwatch":
+        this.watches.onUnwatch(connection, message.id);
+        return;
       default:
         assertNever(message);
     }
   }
 
-  /** What applied entries say to the clients connected here. */
+  /** Of every applied entry, whoever leads. */
+  onApplied(index: number, effects: readonly Effect[]): void {
+    this.watches.onEffects(index, effects);
+  }
+
+  /** A snapshot has taken the place of all entries up to `index`. */
+  onInstalled(index: number): void {
+    this.watches.onInstalled(index);
+  }
+
+  /** What entries that this leader has applied say to the clients connected here. */
   onEffects(index: number, effects: readonly Effect[]): void {
     for (const effect of effects) {
       if (effect.kind === "forced") this.queries.onForced(effect);
@@ -135,6 +157,7 @@ export class ClientGateway implements ClientEvents {
     if (!wasLeader) return;
     this.sessions.onLeadershipLost();
     this.queries.onLeadershipLost();
+    this.watches.onLeadershipLost();
   }
 
   /** The members are others now. */
@@ -173,7 +196,7 @@ export class ClientGateway implements ClientEvents {
     connection.send({
       kind: "welcome",
       protocol: limits.protocolVersion,
-      features: [nodesFeature],
+      features: [nodesFeature, watchFeature],
       node: this.options.nodeId,
       clusterId: host.clusterId,
       leader: host.leader,

@@ -46,6 +46,7 @@ export class Leadership {
   onEffects(index: Index, effects: readonly Effect[]): void {
     const { loop, metrics, keeper, gateway } = this.parts;
     metrics.noteEffects(effects, this.serves);
+    gateway.onApplied(index, effects);
     // What a new leader still has to apply of earlier terms answers nobody: it may be older than the question.
     if (!this.serves) return;
     keeper.onEffects(effects, loop.nowMs);

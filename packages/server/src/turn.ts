@@ -155,9 +155,10 @@ export class Turn {
   }
 
   private install(base: LogBase): void {
-    const { snapshots, applier, logger, raft } = this.parts;
+    const { snapshots, applier, logger, raft, gateway } = this.parts;
     snapshots.onInstall();
     applier.install(base);
+    gateway.onInstalled(applier.lastApplied);
     logger.info({ index: base.position.index, term: raft.term }, "snapshot installed");
   }
 

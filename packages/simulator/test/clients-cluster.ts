@@ -233,7 +233,10 @@ export class TestCluster {
         this.afterRound(() => link.say({ kind: "finalized", id: message.id, version: 1 }));
         return;
       case "changeMembers":
+      case "watch":
         link.refuse({ code: "overloaded" }, { id: message.id });
+        return;
+      case "unwatch":
         return;
       default:
         message satisfies never;

@@ -38,6 +38,8 @@ const kinds = {
   transfer: 7,
   finalize: 8,
   changeMembers: 9,
+  watch: 10,
+  unwatch: 11,
 } as const satisfies Record<ClientMessage["kind"], number>;
 
 const queryKinds = { inspect: 1, list: 2, sessions: 3, status: 4, members: 5 } as const satisfies Record<
@@ -116,6 +118,16 @@ function messageFields(message: ClientMessage): unknown[] {
       return [kinds.finalize, count(message.id, "id")];
     case "changeMembers":
       return [kinds.changeMembers, ...changeFields(message)];
+    case "watch":
+      return [
+        kinds.watch,
+        count(message.id, "id"),
+        watchedName(message.name, message.isPrefix),
+        flag(message.isPrefix, "isPrefix"),
+        nullable(message.after, "after", count),
+      ];
+    case "unwatch":
+      return [kinds.unwatch, count(message.id, "id")];
     default:
       return assertNever(message, "client message");
   }
@@ -162,6 +174,10 @@ function messageFrom(value: unknown): ClientMessage {
       return { kind: "finalize", id: count(fields[1], "id") };
     case kinds.changeMembers:
       return changeFrom(fields);
+    case kinds.watch:
+      return watchFrom(fields);
+    case kinds.unwatch:
+      return { kind: "unwatch", id: count(fields[1], "id") };
     default:
       throw new WireError("unknown_message", null, "has a message of a kind that this release doesn't know");
   }
@@ -187,6 +203,22 @@ function changeFrom(value: unknown): ChangeMembers {
     remove: ids(fields[4], "remove"),
     isForced: flag(fields[5], "isForced"),
   };
+}
+
+function watchFrom(value: unknown): Extract<ClientMessage, { readonly kind: "watch" }> {
+  const fields = fieldsOf(value, 5, "watch");
+  const isPrefix = flag(fields[3], "isPrefix");
+  return {
+    kind: "watch",
+    id: count(fields[1], "id"),
+    name: watchedName(fields[2], isPrefix),
+    isPrefix,
+    after: nullable(fields[4], "after", count),
+  };
+}
+
+function watchedName(value: unknown, isPrefix: boolean): string {
+  return isPrefix ? prefix(value, "name") : name(value, "name");
 }
 
 function ids(value: unknown, field: string): string[] {

@@ -3,6 +3,7 @@
  * each an array that begins with its kind's number. Several messages share a frame; they are handled in order.
  */
 import type {
+  Effect,
   LockView,
   LossReason,
   Outcome,
@@ -69,7 +70,30 @@ export type ClientMessage =
       readonly promote: readonly string[];
       readonly remove: readonly string[];
       readonly isForced: boolean;
-    };
+    }
+  /**
+   * Tells this connection every change of the lock `name`, or with `isPrefix` of all locks whose names begin with it, from the entry after
+   * `after` on; null: from now on. `id`: the client's own number of it, not in use on this connection. For nodes with the feature "watch".
+   */
+  | {
+      readonly kind: "watch";
+      readonly id: number;
+      readonly name: string;
+      readonly isPrefix: boolean;
+      readonly after: number | null;
+    }
+  /** It may still be told what is on its way. */
+  | { readonly kind: "unwatch"; readonly id: number };
+
+export type ChangeKind = Extract<Effect, { readonly kind: "changed" }>["change"];
+
+/** What an entry has changed at one lock (the lock machine's effect "changed"). */
+export interface LockChange {
+  readonly name: string;
+  readonly change: ChangeKind;
+  readonly token: Token;
+  readonly slot: number | null;
+}
 
 export type Query =
   | { readonly kind: "inspect"; readonly name: string }
@@ -181,6 +205,14 @@ export type ServerMessage =
   /** The answer to changeMembers: the configuration that was asked for is committed at `index`. */
   | { readonly kind: "membersChanged"; readonly id: number; readonly index: number }
   /**
+   * The answer to watch, or refused. Everything after entry `index` is told from here on. `isGap`: changes up to `index` may be missing;
+   * always so when `after` was null. It comes once more, with a gap, for an entry that changes more than `changesPerEntryMax` (limits) of what is
+   * watched.
+   */
+  | { readonly kind: "watching"; readonly id: number; readonly index: number; readonly isGap: boolean }
+  /** All that one entry has changed of what is watched, in order. */
+  | { readonly kind: "changes"; readonly id: number; readonly index: number; readonly changes: readonly LockChange[] }
+  /**
    * Not from the log: nothing was proposed, or its fate is unknown (`unknown_outcome`). One of the three numbers says
    * what was refused; all null: the frame.
    */
@@ -188,7 +220,7 @@ export type ServerMessage =
       readonly kind: "refused";
       readonly session: SessionId | null;
       readonly request: RequestNumber | null;
-      /** Of a query, forceRelease, transfer, finalize or changeMembers. */
+      /** Of a query, forceRelease, transfer, finalize, changeMembers or watch. */
       readonly id: number | null;
       /** Of an openSession. */
       readonly key: string | null;

@@ -134,6 +134,17 @@ export const limits = {
   peerBufferedBytesMax: 33_554_432,
   /** Queries, forced releases and transfers of one connection that wait for their quorum round. */
   queriesPerConnectionMax: 1_024,
+
+  // Watches.
+
+  /** A program watches some prefixes, or the locks that it has to do with. */
+  watchesPerConnectionMax: 1_024,
+  /** Of a node: each is held against every change, some 20 ns. Watches of single names cost nothing until theirs changes. */
+  prefixWatchesMax: 1_024,
+  /** Of one entry that a watch is told; what changes more (many sessions that expire at once) is told as a gap. */
+  changesPerEntryMax: 1_024,
+  /** Changes that a node remembers, for watches that come back after a change of leader: some seconds of full load, 2 MB. */
+  changesKeptMax: 16_384,
 } as const;
 
 /** Bytes of a text with its header. */

@@ -5,7 +5,20 @@
 import type { ServerMessage } from "./client-messages.js";
 import type { Refusal } from "./refusals.js";
 import { assertNever } from "./assert.js";
-import { anyText, badValue, count, fieldsOf, id, key, list, listUpTo, mapList, nullable, positive } from "./fields.js";
+import {
+  anyText,
+  badValue,
+  count,
+  fieldsOf,
+  flag,
+  id,
+  key,
+  list,
+  listUpTo,
+  mapList,
+  nullable,
+  positive,
+} from "./fields.js";
 import type { Fields } from "./fields.js";
 import { decodeFrame, encodeFrame, encodeFrames } from "./frames.js";
 import type { FrameCodec } from "./frames.js";
@@ -16,6 +29,8 @@ import {
   addressFields,
   addressFrom,
   addressOrNull,
+  lockChangeFields,
+  lockChangeFrom,
   resultFields,
   resultFrom,
   resumeFields,
@@ -41,6 +56,8 @@ const kinds = {
   finalized: 14,
   nodes: 15,
   membersChanged: 16,
+  watching: 17,
+  changes: 18,
 } as const satisfies Record<ServerMessage["kind"], number>;
 
 const refusalKinds = {
@@ -108,15 +125,7 @@ function messageFields(message: ServerMessage): unknown[] {
         rejectionFields(message.rejection),
       ];
     case "welcome":
-      return [
-        kinds.welcome,
-        count(message.protocol, "protocol"),
-        mapList(listUpTo(message.features, limits.featuresMax, "features"), "features", id),
-        id(message.node, "node"),
-        id(message.clusterId, "clusterId"),
-        addressOrNull(message.leader),
-        message.nodes.map(addressFields),
-      ];
+      return welcomeFields(message);
     case "leader":
       return [kinds.leader, addressOrNull(message.leader)];
     case "nodes":
@@ -145,9 +154,31 @@ function messageFields(message: ServerMessage): unknown[] {
     case "finalized":
     case "membersChanged":
       return [kinds[message.kind], count(message.id, "id"), ...orderFields(message)];
+    case "watching":
+    case "changes":
+      return watchFields(message);
     default:
       return assertNever(message, "server message");
   }
+}
+
+function welcomeFields(message: Extract<ServerMessage, { readonly kind: "welcome" }>): unknown[] {
+  return [
+    kinds.welcome,
+    count(message.protocol, "protocol"),
+    mapList(listUpTo(message.features, limits.featuresMax, "features"), "features", id),
+    id(message.node, "node"),
+    id(message.clusterId, "clusterId"),
+    addressOrNull(message.leader),
+    message.nodes.map(addressFields),
+  ];
+}
+
+function watchFields(message: Extract<ServerMessage, { readonly kind: "watching" | "changes" }>): unknown[] {
+  if (message.kind === "watching")
+    return [kinds.watching, count(message.id, "id"), count(message.index, "index"), flag(message.isGap, "isGap")];
+  const changes = message.changes.map(lockChangeFields);
+  return [kinds.changes, count(message.id, "id"), positive(message.index, "index"), changes];
 }
 
 type DoneOrder = Extract<ServerMessage, { readonly kind: "forced" | "transferred" | "finalized" | "membersChanged" }>;
@@ -213,6 +244,22 @@ function messageFrom(value: unknown): ServerMessage {
       return { kind: "finalized", id: count(fields[1], "id"), version: positive(fields[2], "version") };
     case kinds.membersChanged:
       return { kind: "membersChanged", id: count(fields[1], "id"), index: positive(fields[2], "index") };
+    case kinds.watching:
+      fieldsOf(fields, 4, "watching");
+      return {
+        kind: "watching",
+        id: count(fields[1], "id"),
+        index: count(fields[2], "index"),
+        isGap: flag(fields[3], "isGap"),
+      };
+    case kinds.changes:
+      fieldsOf(fields, 4, "changes");
+      return {
+        kind: "changes",
+        id: count(fields[1], "id"),
+        index: positive(fields[2], "index"),
+        changes: mapList(list(fields[3], "changes"), "changes", lockChangeFrom),
+      };
     default:
       return connectionMessageFrom(fields);
   }

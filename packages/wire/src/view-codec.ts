@@ -1,12 +1,12 @@
 /** What people and resuming clients are shown, inside of server messages. */
 import type { LockView, ResumeView, SessionView, WaiterView } from "@holdfast/lock";
-import type { NodeAddress, NodeStatus, QueryResult } from "./client-messages.js";
+import type { LockChange, NodeAddress, NodeStatus, QueryResult } from "./client-messages.js";
 import { assertNever } from "./assert.js";
 import { anyText, badValue, count, fieldsOf, flag, list, mapList, nullable, positive } from "./fields.js";
 import { grantList, grantsFrom, holderFields, holdersFrom, outcomeFields, outcomeFrom } from "./outcome-codec.js";
 import { membersFields, membersFrom } from "./members-codec.js";
 import { firstVersions, versionFields, versionsFrom } from "./versions-codec.js";
-import { modes } from "./words.js";
+import { changeKinds, modes } from "./words.js";
 
 const resultKinds = { lock: 1, locks: 2, sessions: 3, status: 4, members: 5 } as const satisfies Record<
   QueryResult["kind"],
@@ -28,6 +28,25 @@ export function addressOrNull(address: NodeAddress | null): string[] | null {
 
 export function addressesFrom(value: unknown): NodeAddress[] {
   return mapList(list(value, "nodes"), "nodes", addressFrom);
+}
+
+export function lockChangeFields({ name, change, token, slot }: LockChange): unknown[] {
+  return [
+    anyText(name, "name"),
+    changeKinds.numberFor(change, "change"),
+    positive(token, "token"),
+    nullable(slot, "slot", count),
+  ];
+}
+
+export function lockChangeFrom(value: unknown): LockChange {
+  const fields = fieldsOf(value, 4, "change");
+  return {
+    name: anyText(fields[0], "name"),
+    change: changeKinds.wordFor(fields[1], "change"),
+    token: positive(fields[2], "token"),
+    slot: nullable(fields[3], "slot", count),
+  };
 }
 
 export function resultFields(result: QueryResult): unknown[] {

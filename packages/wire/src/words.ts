@@ -1,10 +1,17 @@
 /** The closed sets of words that several codecs write as numbers. A word's number never changes. */
 import type { LossReason, Mode } from "@holdfast/lock";
-import type { MemberRole } from "./client-messages.js";
+import type { ChangeKind, MemberRole } from "./client-messages.js";
 import { wordsOf } from "./fields.js";
 import type { Words } from "./fields.js";
 import type { ChangeRefusalReason } from "./refusals.js";
 
+export const changeKinds: Words<ChangeKind> = wordsOf<ChangeKind>({
+  granted: 1,
+  released: 2,
+  lost: 3,
+  delayEnded: 4,
+  info: 5,
+});
 export const modes: Words<Mode> = wordsOf<Mode>({ exclusive: 1, shared: 2, slot: 3 });
 export const lossReasons: Words<LossReason> = wordsOf<LossReason>({
   expired: 1,

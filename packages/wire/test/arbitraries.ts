@@ -166,6 +166,8 @@ export const clientMessage: Arbitrary<ClientMessage> = fc.oneof(
     remove: fc.array(id, { maxLength: 3 }),
     isForced: flag,
   }),
+  record({ kind: fc.constant("watch" as const), id: count, name, isPrefix: flag, after: nullable(count) }),
+  record({ kind: fc.constant("unwatch" as const), id: count }),
 );
 
 const mode = fc.constantFrom<Mode>("exclusive", "shared", "slot");
@@ -329,6 +331,27 @@ export const serverMessage: Arbitrary<ServerMessage> = fc.oneof(
   record({ kind: fc.constant("finalized" as const), id: count, version: positive }),
   record({ kind: fc.constant("nodes" as const), nodes: fc.array(address, { maxLength: 5 }) }),
   record({ kind: fc.constant("membersChanged" as const), id: count, index: positive }),
+  record({ kind: fc.constant("watching" as const), id: count, index: count, isGap: fc.boolean() }),
+  record({
+    kind: fc.constant("changes" as const),
+    id: count,
+    index: positive,
+    changes: fc.array(
+      record({
+        name,
+        change: fc.constantFrom(
+          "granted" as const,
+          "released" as const,
+          "lost" as const,
+          "delayEnded" as const,
+          "info" as const,
+        ),
+        token: positive,
+        slot: nullable(count),
+      }),
+      { maxLength: 4 },
+    ),
+  }),
   record({
     kind: fc.constant("refused" as const),
     session: nullable(positive),

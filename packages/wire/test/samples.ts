@@ -91,6 +91,12 @@ export const clientMessages: Record<ClientMessage["kind"], readonly ClientMessag
     { kind: "changeMembers", id: 7, add: [n3], promote: [], remove: [], isForced: false },
     { kind: "changeMembers", id: 8, add: [], promote: ["n3"], remove: ["n1", "n2"], isForced: true },
   ],
+  watch: [
+    { kind: "watch", id: 9, name: "doc:42", isPrefix: false, after: null },
+    { kind: "watch", id: 10, name: "doc:", isPrefix: true, after: large },
+    { kind: "watch", id: 11, name: "", isPrefix: true, after: 0 },
+  ],
+  unwatch: [{ kind: "unwatch", id: 9 }],
 };
 
 const holder = { session: 70_000, request: 3, token: large, slot: null, mode: "exclusive", info: "host-a" } as const;
@@ -282,6 +288,24 @@ export const serverMessages: Record<ServerMessage["kind"], readonly ServerMessag
   finalized: [{ kind: "finalized", id: 6, version: 2 }],
   nodes: [{ kind: "nodes", nodes: [leader, { id: "n4", client: "[::1]:7104" }] }],
   membersChanged: [{ kind: "membersChanged", id: 7, index: large }],
+  watching: [
+    { kind: "watching", id: 9, index: large, isGap: true },
+    { kind: "watching", id: 9, index: 0, isGap: false },
+  ],
+  changes: [
+    {
+      kind: "changes",
+      id: 9,
+      index: large,
+      changes: [
+        { name: "doc:42", change: "released", token: 70_000, slot: null },
+        { name: "doc:42", change: "granted", token: large, slot: null },
+        { name: "gpu", change: "lost", token: 70_001, slot: 3 },
+        { name: "doc:43", change: "delayEnded", token: 5, slot: null },
+        { name: "doc:44", change: "info", token: 6, slot: null },
+      ],
+    },
+  ],
   refused: [
     ...refusedMessages,
     { kind: "refused", session: null, request: null, id: 7, key: null, refusal: { code: "overloaded" } },

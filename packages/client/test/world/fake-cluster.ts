@@ -9,6 +9,7 @@ import type { ClientMessage, NodeAddress, Refusal, ServerMessage } from "@holdfa
 import type { Clock, Timer } from "../../src/ports.js";
 import { FakeNode } from "./fake-node.js";
 import { answerQuestion } from "./fake-questions.js";
+import { FakeWatches } from "./fake-watches.js";
 import type { ServerSocket } from "./virtual-network.js";
 
 type SessionCommand = Extract<Command, { readonly session: SessionId; readonly request: number }>;
@@ -27,6 +28,9 @@ export class FakeCluster {
   readonly applied: { readonly index: number; readonly command: Command }[] = [];
   /** Session, and when the cluster ended it. */
   readonly expired: { readonly session: SessionId; readonly atMs: number }[] = [];
+  readonly watches: FakeWatches = new FakeWatches(this);
+  /** Of the nodes' welcome. */
+  features: readonly string[] = ["nodes", "watch"];
   clusterId = "c1";
   /** Ids that the nodes name as members; null: all nodes. */
   memberIds: readonly string[] | null = null;
@@ -102,9 +106,8 @@ export class FakeCluster {
   elect(id: string | null, deaf: readonly string[] = []): void {
     this.leaderId = id;
     this.epoch += 1;
-    this.owners.clear();
-    this.resuming.clear();
-    this.opening.clear();
+    for (const table of [this.owners, this.resuming, this.opening]) table.clear();
+    this.watches.onLeadershipLost();
     this.waitingForQuorum.length = 0;
     if (this.expires) for (const session of this.leases.keys()) this.renew(session);
     for (const node of this.nodes) {
@@ -155,6 +158,7 @@ export class FakeCluster {
     // It walks everything: not after each of thousands.
     if (this.machine.lockCount < 30 || this.index % 100 === 0) this.machine.checkInvariants();
     for (const effect of effects) this.onEffect(this.index, effect);
+    this.watches.onEffects(this.index, effects);
     return effects;
   }
 
@@ -166,6 +170,7 @@ export class FakeCluster {
   }
 
   forget(socket: ServerSocket): void {
+    this.watches.forget(socket);
     this.resuming.delete(socket);
     for (const [session, owner] of this.owners) if (owner === socket) this.owners.delete(session);
     for (const [key, owner] of this.opening) if (owner === socket) this.opening.delete(key);
@@ -192,6 +197,9 @@ export class FakeCluster {
       case "finalize":
       case "changeMembers":
         return answerQuestion(this, node, socket, message);
+      case "watch":
+      case "unwatch":
+        return this.watches.on(node, socket, message);
     }
   }
 
@@ -206,7 +214,7 @@ export class FakeCluster {
     this.say(node, socket, {
       kind: "welcome",
       protocol: limits.protocolVersion,
-      features: [],
+      features: this.features,
       node: node.id,
       clusterId,
       leader: this.addressOf(node.leader),
