@@ -11,6 +11,7 @@ export async function storeKind(kind: string): Promise<StoreKind> {
 async function allKinds(): Promise<StoreKind[]> {
   const { postgresRows, postgresFenceTable } = await import("./stores/postgres.js");
   const { redisKeys, redisRegister } = await import("./stores/redis.js");
+  const { fileKinds } = await import("./stores/files.js");
   const { sqliteKinds } = await import("./stores/sqlite.js");
-  return [postgresRows, postgresFenceTable, redisKeys, redisRegister, ...sqliteKinds];
+  return [postgresRows, postgresFenceTable, redisKeys, redisRegister, ...sqliteKinds, ...fileKinds];
 }

@@ -1,0 +1,4 @@
+import { storeContract } from "./store-contract.js";
+import { fileKinds } from "./stores/files.js";
+
+for (const kind of fileKinds) storeContract(kind);
