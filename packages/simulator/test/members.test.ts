@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { Core } from "../src/run/core.js";
-import { changeInCalm } from "../src/run/calm-change.js";
+import { changeInCalm, hasAdvanced } from "../src/run/calm-change.js";
 import { longestTtl } from "../src/run/liveness.js";
 import { drawPlan } from "../src/run/plan.js";
 import type { Plan } from "../src/run/plan.js";
@@ -74,4 +74,20 @@ test("a learner gets a long log in the calm before it is promoted", async () => 
   assert.ok(world.watch.commitPoint > 900, `${world.watch.commitPoint} entries`);
   await changeInCalm(world, new Core(world, world.nodes.slice(0, 1), []));
   assert.equal(world.counts.of("changed in the calm"), 1);
+});
+
+test("a learner that gets a snapshot piece by piece advances, and one that stands still doesn't", () => {
+  const at = (behindEntries: number, index?: number, chunk = 0): Parameters<typeof hasAdvanced>[0] => ({
+    behindEntries,
+    snapshot: index === undefined ? null : { index: index as never, chunk },
+  });
+  assert.equal(hasAdvanced(at(1_000), at(950)), true);
+  assert.equal(hasAdvanced(at(1_000), at(960)), false);
+  assert.equal(hasAdvanced(at(1_047, 420, 40), at(1_050, 420, 88)), true);
+  assert.equal(hasAdvanced(at(1_047, 420, 40), at(1_050, 420, 45)), false);
+  assert.equal(hasAdvanced(at(1_047), at(1_050, 420, 3)), true, "it has begun");
+  assert.equal(hasAdvanced(at(1_047, 420, 88), at(1_050, 460, 1)), true, "a newer one has taken its place");
+  assert.equal(hasAdvanced(at(1_047, 420, 88), at(1_050)), false);
+  assert.equal(hasAdvanced(undefined, at(1_000)), true);
+  assert.equal(hasAdvanced(at(1_000), undefined), false);
 });

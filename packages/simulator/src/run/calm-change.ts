@@ -11,8 +11,9 @@ import type { World } from "./world.js";
 
 /** Peers find one another: dials, back-offs, greetings. */
 const connectMs = 2_500;
-/** In ten election timeouts a learner that is replicated to gets so many entries at least, even where an append takes one or two. */
+/** In ten election timeouts a learner gets so many entries at least, even where an append takes one or two, or so many pieces of a snapshot. */
 const fetchedMin = 50;
+const piecesMin = 10;
 
 /** What the storm has begun is finished, and who was removed has ended. */
 export async function expectSettled(world: World, core: Core): Promise<void> {
@@ -63,13 +64,29 @@ async function expectCaughtUp(world: World, { id }: SimulatedNode): Promise<void
   };
   const isThere = (): boolean => peer()?.isCaughtUp === true && peer()?.behindEntries === 0;
   for (;;) {
-    const before = peer()?.behindEntries ?? Number.POSITIVE_INFINITY;
+    const before = peer();
     await world.run(limitMs, isThere);
     if (isThere()) return;
-    const behind = peer()?.behindEntries ?? Number.POSITIVE_INFINITY;
-    if (behind + fetchedMin > before)
-      throw new StuckError("learner-behind", `${id} is ${behind} entries behind, and was ${before} ${limitMs} ms ago`);
+    const now = peer();
+    if (!hasAdvanced(before, now))
+      throw new StuckError("learner-behind", `${id} is ${standOf(now)}, and was ${standOf(before)} ${limitMs} ms ago`);
   }
+}
+
+type Stand = Pick<PeerStatus, "behindEntries" | "snapshot">;
+
+/** Whether it has got what it must in that time: entries, or pieces of a snapshot, which only its last one turns into entries. */
+export function hasAdvanced(before: Stand | undefined, now: Stand | undefined): boolean {
+  if (now === undefined) return false;
+  if (before === undefined || now.behindEntries + fetchedMin <= before.behindEntries) return true;
+  if (now.snapshot === null) return false;
+  return before.snapshot?.index !== now.snapshot.index || now.snapshot.chunk >= before.snapshot.chunk + piecesMin;
+}
+
+function standOf(peer: Stand | undefined): string {
+  if (peer === undefined) return "unknown to its leader";
+  const { behindEntries, snapshot } = peer;
+  return `${behindEntries} entries behind${snapshot === null ? "" : ` (piece ${snapshot.chunk} of snapshot ${snapshot.index})`}`;
 }
 
 /** One whose going leaves the core a majority: the leader, or whoever is left out of the core. */
