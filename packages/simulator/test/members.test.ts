@@ -2,7 +2,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { Core } from "../src/run/core.js";
-import { changeInCalm, hasAdvanced } from "../src/run/calm-change.js";
+import { hasAdvanced } from "../src/run/advancing.js";
+import { changeInCalm } from "../src/run/calm-change.js";
 import { longestTtl } from "../src/run/liveness.js";
 import { drawPlan } from "../src/run/plan.js";
 import type { Plan } from "../src/run/plan.js";

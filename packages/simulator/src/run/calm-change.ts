@@ -4,6 +4,7 @@ import type { Member, PeerStatus } from "@holdfast/raft";
 import { probed } from "../node/host-access.js";
 import type { SimulatedNode } from "../node/simulated-node.js";
 import type { Change } from "./administrator.js";
+import { hasAdvanced, standOf } from "./advancing.js";
 import type { Core } from "./core.js";
 import { memberFor } from "./members.js";
 import { StuckError } from "./stuck-error.js";
@@ -11,10 +12,6 @@ import type { World } from "./world.js";
 
 /** Peers find one another: dials, back-offs, greetings. */
 const connectMs = 2_500;
-/** In ten election timeouts a learner gets so many entries at least, even where an append takes one or two, or so many pieces of a snapshot. */
-const fetchedMin = 50;
-const piecesMin = 10;
-
 /** What the storm has begun is finished, and who was removed has ended. */
 export async function expectSettled(world: World, core: Core): Promise<void> {
   const limitMs = 5 * world.plan.timing.electionTimeoutMs + connectMs;
@@ -71,22 +68,6 @@ async function expectCaughtUp(world: World, { id }: SimulatedNode): Promise<void
     if (!hasAdvanced(before, now))
       throw new StuckError("learner-behind", `${id} is ${standOf(now)}, and was ${standOf(before)} ${limitMs} ms ago`);
   }
-}
-
-type Stand = Pick<PeerStatus, "behindEntries" | "snapshot">;
-
-/** Whether it has got what it must in that time: entries, or pieces of a snapshot, which only its last one turns into entries. */
-export function hasAdvanced(before: Stand | undefined, now: Stand | undefined): boolean {
-  if (now === undefined) return false;
-  if (before === undefined || now.behindEntries + fetchedMin <= before.behindEntries) return true;
-  if (now.snapshot === null) return false;
-  return before.snapshot?.index !== now.snapshot.index || now.snapshot.chunk >= before.snapshot.chunk + piecesMin;
-}
-
-function standOf(peer: Stand | undefined): string {
-  if (peer === undefined) return "unknown to its leader";
-  const { behindEntries, snapshot } = peer;
-  return `${behindEntries} entries behind${snapshot === null ? "" : ` (piece ${snapshot.chunk} of snapshot ${snapshot.index})`}`;
 }
 
 /** One whose going leaves the core a majority: the leader, or whoever is left out of the core. */

@@ -1,6 +1,8 @@
 /** The second half of a run: from the healing on everything has a bound (invariant 22), and in the end all is at rest (invariant 24). */
+import type { PeerStatus } from "@holdfast/raft";
 import { probed } from "../node/host-access.js";
 import type { SimulatedNode } from "../node/simulated-node.js";
+import { hasAdvanced } from "./advancing.js";
 import { changeInCalm, expectSettled } from "./calm-change.js";
 import type { Core } from "./core.js";
 import { leftoversOf } from "./leftovers.js";
@@ -79,9 +81,7 @@ export async function expectRest(world: World, core: Core, times: Times): Promis
   if (!isEmpty(world, core))
     throw new StuckError("session-stays", `${limitMs} ms after the last client's end the state is not empty`);
   times.sessionsMs = world.nowMs - goneMs;
-  await world.run(5 * electionTimeoutMs + reconnectMs, () => areEqual(world, core));
-  if (!areEqual(world, core))
-    throw new StuckError("no-convergence", `the core differs: ${core.nodes.map(standOf).join("; ")}`);
+  await expectEqual(world, core);
   // One that was left deaf or mute may have led until a moment ago: that it is deposed is in order.
   if (core.isPart) await world.run(4 * electionTimeoutMs);
   const leader = servingLeader(world, core);
@@ -98,6 +98,32 @@ export async function expectRest(world: World, core: Core, times: Times): Promis
   await world.run(silenceMs, () => leftoversOf(world, core.nodes).length === 0);
   const left = leftoversOf(world, core.nodes);
   if (left.length > 0) throw new StuckError("leftovers", `left at rest: ${left.join("; ")}`);
+}
+
+/** All of the core come to have the same. Who gets a long log, or a snapshot piece by piece, may take long, and not stand still. */
+async function expectEqual(world: World, core: Core): Promise<void> {
+  const limitMs = 5 * world.plan.timing.electionTimeoutMs + reconnectMs;
+  for (;;) {
+    const before = peersIn(world, core);
+    await world.run(limitMs, () => areEqual(world, core));
+    if (areEqual(world, core)) return;
+    const late = [...peersIn(world, core)].filter(
+      ([, { behindEntries, snapshot }]) => behindEntries > 0 || snapshot !== null,
+    );
+    if (late.length > 0 && late.every(([id, now]) => hasAdvanced(before.get(id), now))) continue;
+    throw new StuckError("no-convergence", `the core differs: ${core.nodes.map(textOf).join("; ")}`);
+  }
+}
+
+/** How the core's others stand at their leader; none while nobody serves. */
+function peersIn(world: World, core: Core): Map<string, PeerStatus> {
+  const host = servingLeader(world, core)?.host ?? null;
+  if (host === null) return new Map();
+  const ids = new Set(core.nodes.map(({ id }) => id));
+  const peers = probed(host)
+    .raft.status()
+    .peers.filter(({ id }) => ids.has(id));
+  return new Map(peers.map((peer) => [peer.id, peer]));
 }
 
 /** The leader's loop is stuck while sessions run out, mostly for less than it takes to depose it: that is no silence. Returns for how long. */
@@ -156,10 +182,10 @@ function isEmpty(world: World, core: Core): boolean {
 }
 
 function areEqual(world: World, core: Core): boolean {
-  return servingLeader(world, core) !== null && new Set(core.nodes.map(standOf)).size === 1;
+  return servingLeader(world, core) !== null && new Set(core.nodes.map(textOf)).size === 1;
 }
 
-function standOf({ host }: SimulatedNode): string {
+function textOf({ host }: SimulatedNode): string {
   if (host === null) return "down";
   const { raft, applier } = probed(host);
   return `${applier.lastApplied}/${raft.commitIndex}/${raft.lastIndex}`;
