@@ -91,6 +91,23 @@ function typeTests(parts: Parts): void {
     ]);
   });
 
+  test("tokens and keys stay whole numbers in columns without a type, and in text ones", () => {
+    const { database } = parts;
+    database.exec(
+      "CREATE TABLE untyped (id PRIMARY KEY, fence); CREATE TABLE by_text (id TEXT PRIMARY KEY, fence INTEGER)",
+    );
+    database.exec("INSERT INTO by_text (id) VALUES ('42')");
+    const untyped = sqliteGuard(database, { table: "untyped", key: "id", fence: "fence" });
+    untyped.upsert({ token: 5 }, 42, {});
+    untyped.upsert({ token: 6 }, 42, {});
+    assert.throws(() => untyped.read({ token: 5 }, 42), StaleTokenError);
+    assert.deepEqual(rowsOf(database, "SELECT typeof(id) AS id, typeof(fence) AS fence FROM untyped"), [
+      { id: "integer", fence: "integer" },
+    ]);
+    const byText = sqliteGuard(database, { table: "by_text", key: "id", fence: "fence" });
+    assert.deepEqual({ ...byText.read({ token: 5 }, 42) }, { id: "42", fence: 5 });
+  });
+
   test("a trigger that stops the write is told, and so is a key that isn't unique", () => {
     const { database } = parts;
     database.exec(`

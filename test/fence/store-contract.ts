@@ -75,7 +75,7 @@ function tokenTests(subject: Subject): void {
   test("tokens up to 2^53 - 1 are exact", async () => {
     const { store } = subject;
     const resource = freshResource();
-    // The drivers and SQLite treat whole numbers from 2^31, 2^51 and 2^53 on in other ways than smaller ones.
+    // Integers of 32 bits end, those that floating ones hold exactly end, and so do safe ones.
     for (const token of [2 ** 31 - 1, 2 ** 31, 2 ** 51 - 1, 2 ** 51 + 1, tokenMax - 1, tokenMax]) {
       await store.write({ resource, token }, `under ${token}`);
       const { body, token: kept } = await store.stored(resource);

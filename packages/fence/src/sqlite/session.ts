@@ -10,8 +10,8 @@ export function checkDatabase(database: unknown): void {
 }
 
 /**
- * Runs one statement. Whole numbers are bound as bigints: better-sqlite3 binds a number above 2^31 as a floating one, and a column keeps
- * it so from 2^51 on.
+ * Runs one statement. Whole numbers are bound as bigints: both drivers bind any number as a floating one, which a column without a type
+ * keeps so, and of which a text column makes "42.0".
  */
 export function rowsOf(database: SqliteDatabase, sql: string, values: readonly unknown[]): SqliteRow[] {
   const bound = values.map((value) => (Number.isSafeInteger(value) ? BigInt(value as number) : value));
