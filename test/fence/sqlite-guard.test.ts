@@ -34,6 +34,7 @@ for (const driver of sqliteDrivers) {
     });
     rowTests(parts);
     typeTests(parts);
+    oddTests(parts);
     transactionTests(parts);
     ownTransactionTests(parts);
   });
@@ -107,7 +108,9 @@ function typeTests(parts: Parts): void {
     const byText = sqliteGuard(database, { table: "by_text", key: "id", fence: "fence" });
     assert.deepEqual({ ...byText.read({ token: 5 }, 42) }, { id: "42", fence: 5 });
   });
+}
 
+function oddTests(parts: Parts): void {
   test("a trigger that stops the write is told, and so is a key that isn't unique", () => {
     const { database } = parts;
     database.exec(`
