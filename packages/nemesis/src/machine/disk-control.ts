@@ -1,7 +1,6 @@
 /** The file by which a run speaks to the preloaded library of a process: numbers of 32 bits, in the order of native/disk-faults.c. */
-import { openSync, closeSync, readSync, writeFileSync, writeSync } from "node:fs";
+import { closeSync, mkdirSync, openSync, readSync, realpathSync, writeFileSync, writeSync } from "node:fs";
 import { endianness } from "node:os";
-import { realpathSync } from "node:fs";
 import type { Launch } from "./machine.js";
 import { withPreloads } from "./preload.js";
 
@@ -23,8 +22,9 @@ export class DiskControl {
     writeFileSync(file, Buffer.alloc(numberBytes * (orders.length + counters.length)));
   }
 
-  /** The node's directory must be there. */
   preload(launch: Launch, library: string): Launch {
+    // The process may be about to make it; the library asks for its true path.
+    mkdirSync(launch.directory, { recursive: true });
     return withPreloads(launch, [library], {
       HOLDFAST_DISK_CONTROL: this.#file,
       HOLDFAST_DISK_DIRECTORY: realpathSync(launch.directory),

@@ -5,6 +5,7 @@
 import { closeSync, fdatasyncSync, openSync, writeSync } from "node:fs";
 import { uptime } from "node:os";
 import { createInterface } from "node:readline";
+import { trueMs } from "../../src/machine/clocks.js";
 
 export interface Sight {
   readonly code: string | null;
@@ -12,6 +13,8 @@ export interface Sight {
   /** How long its timer of 200 ms, and all that it did, took by its own clocks. */
   readonly tookMs: number;
   readonly uptimeMs: number;
+  /** When it says this. */
+  readonly trueMs: number;
 }
 
 /** More than a block, so that no room of the last one is left. */
@@ -40,7 +43,13 @@ input.on("line", (path) => {
   const code = write(path);
   setTimeout(() => {
     const tookMs = performance.now() - startMs;
-    const sight: Sight = { code, wallMs: Date.now(), tookMs, uptimeMs: (uptime() - startedUp) * 1_000 };
+    const sight: Sight = {
+      code,
+      wallMs: Date.now(),
+      tookMs,
+      uptimeMs: (uptime() - startedUp) * 1_000,
+      trueMs: trueMs(),
+    };
     process.stdout.write(`${JSON.stringify(sight)}\n`);
   }, timerMs);
 });
