@@ -1,16 +1,15 @@
 /** The command line: npm run partition -- --help. */
-import { existsSync, mkdirSync, mkdtempSync } from "node:fs";
+import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { readCommand, usage } from "./command-line.js";
-import type { RunCommand } from "./command-line.js";
-import { ProxyNetwork } from "./network/proxy/proxy-network.js";
-import { NoMachine } from "./run/no-machine.js";
-import { runScenario } from "./run/run.js";
-import { linesOf } from "./run/tell.js";
-import { readScenarioFile, scenarioNamed, scenarioNames } from "./scenario/library.js";
+import type { Choice, Mode, RunCommand } from "./command-line.js";
+import { runFleet } from "./fleet.js";
+import { entrance, startAnew } from "./network/netns/enter.js";
+import { ciSelection, readScenarioFile, scenarioNamed, scenarioNames } from "./scenario/library.js";
 import { ScenarioError } from "./scenario/parse.js";
-import { stretched } from "./scenario/scenario.js";
+import { drawScenario } from "./scenario/random.js";
+import { resized, stretched } from "./scenario/resize.js";
 import type { Scenario } from "./scenario/scenario.js";
 import { missingDriver } from "./store/driver.js";
 import { missingPostgres } from "./store/postgres.js";
@@ -19,6 +18,8 @@ import { missingPostgres } from "./store/postgres.js";
 const usageExitCode = 64;
 /** EX_UNAVAILABLE. */
 const unavailableExitCode = 69;
+/** Set for this program when it has started itself anew in a network namespace. */
+const insideVariable = "HOLDFAST_PARTITION_INSIDE";
 
 const read = readCommand(process.argv.slice(2));
 if ("problems" in read) {
@@ -28,56 +29,74 @@ if ("problems" in read) {
 } else if (read.command.kind === "help") console.log(usage);
 else if (read.command.kind === "list") {
   for (const name of scenarioNames()) console.log(`${name}: ${scenarioNamed(name).about}`);
-} else await run(read.command);
+} else process.exitCode = await run(read.command);
 
-async function run(command: RunCommand): Promise<void> {
-  let scenarios: readonly Scenario[];
+async function run(command: RunCommand): Promise<number> {
+  const seed = seedOf(command.choice);
+  let scenarios: Iterable<Scenario>;
   try {
-    scenarios = chosen(command);
+    scenarios = chosen(command, seed);
   } catch (error) {
     if (!(error instanceof ScenarioError)) throw error;
     console.error(error.message);
-    process.exitCode = usageExitCode;
-    return;
+    return usageExitCode;
   }
   const missing = missingDriver() ?? missingPostgres();
   if (missing !== null) {
     console.error(`partition: ${missing}`);
-    process.exitCode = unavailableExitCode;
-    return;
+    return unavailableExitCode;
+  }
+  const isInside = process.env[insideVariable] === "1";
+  if (!isInside && command.mode !== "proxy") {
+    const code = await goInside(command.mode);
+    if (code !== null) return code;
   }
   const out = command.out ?? mkdtempSync(join(tmpdir(), "holdfast-partition-"));
-  for (const scenario of scenarios) {
-    const folder = newFolder(out, scenario.name);
-    const { summary } = await runScenario({
-      scenario: command.isFast ? scenario : stretched(scenario),
-      folder,
-      seed: null,
-      openNetwork: (parties) => ProxyNetwork.open(parties),
-      openMachine: () => Promise.resolve(new NoMachine()),
-    });
-    for (const line of linesOf(summary, folder)) console.log(line);
-    if (!summary.isPassed) process.exitCode = 1;
-  }
+  const facilities = { isInside, isStrict: command.mode !== "auto" };
+  const { passed, failed, skipped } = await runFleet(scenarios, { out, facilities, seed });
+  console.log(`${passed.length} passed, ${failed.length} failed, ${skipped.length} skipped: ${out}`);
+  if (failed.length > 0) console.log(`failed: ${failed.join(", ")}`);
+  return failed.length > 0 ? 1 : 0;
 }
 
-/** A run never goes on with what another has left. */
-function newFolder(out: string, name: string): string {
-  for (let number = 1; ; number += 1) {
-    const folder = join(out, number === 1 ? name : `${name}-${number}`);
-    if (existsSync(folder)) continue;
-    mkdirSync(folder, { recursive: true });
-    return folder;
+/** Null: it can't be done here, and isn't demanded. */
+async function goInside(mode: Mode): Promise<number | null> {
+  const { command, missing } = await entrance();
+  if (command === null) {
+    console.error(`partition: ${missing}`);
+    return mode === "netns" ? unavailableExitCode : null;
   }
+  process.env[insideVariable] = "1";
+  return startAnew(command);
 }
 
-function chosen({ choice }: RunCommand): readonly Scenario[] {
+function seedOf(choice: Choice): number | null {
+  return choice.kind === "random" ? (choice.seed ?? Math.floor(Math.random() * 2 ** 31)) : null;
+}
+
+function chosen({ choice, isFast, nodes }: RunCommand, seed: number | null): Iterable<Scenario> {
+  const inLength = (scenario: Scenario): Scenario => (isFast ? scenario : stretched(scenario));
+  const inSize = (scenario: Scenario): Scenario => (nodes === null ? scenario : resized(scenario, nodes));
   switch (choice.kind) {
     case "named":
-      return choice.names.map(scenarioNamed);
+      return choice.names.map((name) => inLength(inSize(scenarioNamed(name))));
     case "file":
-      return [readScenarioFile(choice.file)];
+      return [inLength(inSize(readScenarioFile(choice.file)))];
+    case "all":
+      return scenarioNames().map((name) => inLength(inSize(scenarioNamed(name))));
+    case "ci":
+      return ciSelection.map((name) => inLength(scenarioNamed(name)));
+    case "random":
+      return drawn(seed ?? 0, choice.minutes, nodes);
     default:
-      return scenarioNames().map(scenarioNamed);
+      return choice satisfies never;
+  }
+}
+
+/** Begins none after the time is over. */
+function* drawn(seed: number, minutes: number, nodes: 3 | 5 | null): Iterable<Scenario> {
+  const endMs = performance.now() + minutes * 60_000;
+  for (let next = seed; next === seed || performance.now() < endMs; next += 1) {
+    yield drawScenario(next, nodes ?? (next % 2 === 0 ? 3 : 5));
   }
 }

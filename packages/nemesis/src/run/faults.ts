@@ -304,10 +304,6 @@ export class Faults {
     for (const target of targets) {
       await machine.begin(target, fault);
       if (fault.kind !== "wallJump") this.world.afflicted.add(target.party);
-      if (fault.kind === "clockRate") {
-        const process = this.clientOf(target.party);
-        this.world.recorder.event({ kind: "clockRate", process, rate: fault.rate });
-      }
     }
     return {
       text: `${words(fault)} at ${parties.join(", ")}`,
@@ -316,7 +312,7 @@ export class Faults {
         if (!isBitten) this.world.problems.push(`${words(fault)} at ${parties.join(", ")} never bit`);
         for (const target of targets) {
           await machine.end(target, fault.kind);
-          this.world.relieve(target.party);
+          if (fault.kind !== "wallJump") this.world.relieve(target.party);
           if (this.world.nodes.has(target.party)) await this.restart(target.party);
         }
         return noProof;

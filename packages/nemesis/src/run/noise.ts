@@ -20,7 +20,7 @@ export class Noise {
   private lastAt = machineMs();
 
   constructor() {
-    this.timer = setInterval(() => this.look(), lookEveryMs);
+    this.timer = setInterval(() => this.look(), lookEveryMs).unref();
   }
 
   stop(): void {

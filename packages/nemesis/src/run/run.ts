@@ -28,8 +28,8 @@ export interface RunOptions {
   /** Made for this run. */
   readonly folder: string;
   readonly seed: number | null;
-  openNetwork(parties: Parties): Promise<Network>;
-  openMachine(): Promise<MachineFaults>;
+  readonly openNetwork: (parties: Parties) => Promise<Network>;
+  readonly openMachine: () => Promise<MachineFaults>;
 }
 
 /** A cluster on a busy machine. */
@@ -103,6 +103,11 @@ async function start(world: World): Promise<void> {
     return [...(await world.askAll()).values()].some(({ role, lastApplied }) => role === "leader" && lastApplied > 0);
   });
   await Promise.all([...world.workers.values()].map((worker) => worker.start()));
+  for (const process of [...world.nodes.keys(), ...world.workers.keys()]) {
+    for (const fault of world.machineFaultsOf(process)) {
+      if (fault.kind === "clockRate") world.recorder.event({ kind: "clockRate", process, rate: fault.rate });
+    }
+  }
   await until("a grant to every worker", readyMs, () => {
     assertSound(world);
     const clients = new Set(
@@ -148,6 +153,7 @@ async function stopAndRead(world: World, finals: readonly FinalState[]): Promise
 }
 
 async function killAll(world: World): Promise<void> {
+  world.stopWatching();
   const all = [...world.workers.values(), ...world.nodes.values()];
   await Promise.all(all.map((each) => each.kill()));
   await Promise.all(all.map((each) => each.closeLog()));

@@ -170,7 +170,9 @@ export class World {
     const timing = { electionTimeoutMs, heartbeatMs: Math.max(10, Math.floor(electionTimeoutMs / 5)) };
     const configFile = join(folder, `${id}.json`);
     writeFileSync(configFile, clusterFileFor(id, ids, network, { timing, limits }));
-    const options = { id, configFile, directory: join(folder, "data", id), logFile: join(folder, `${id}.log`) };
+    const directory = join(folder, "data", id);
+    mkdirSync(directory, { recursive: true, mode: 0o700 });
+    const options = { id, configFile, directory, logFile: join(folder, `${id}.log`) };
     const events = {
       onStart: (node: Party) => this.recorder.event({ kind: "started", node, index: 0 }),
       onLine: (node: Party, line: string) => {
@@ -216,10 +218,11 @@ export class World {
     return new WorkerProcess({ ...options, faults: this.machineFaultsOf(name) }, { network, machine, events });
   }
 
-  private onReport(worker: WorkerProcess, client: string, report: Report): void {
+  private onReport(worker: WorkerProcess, client: string, said: Report): void {
+    const report = this.hasOwnClock(worker.name) ? withoutDeadline(said) : said;
     switch (report.kind) {
       case "event":
-        this.recorder.event(report.event, this.hasOwnClock(worker.name) ? undefined : report.at);
+        this.recorder.event(report.event, report.at);
         return;
       case "guarded":
         this.recorder.guardedOperation({ ...report, client });
@@ -238,10 +241,16 @@ export class World {
     }
   }
 
-  /** Its monotonic clock runs at a rate of its own: the time of arrival counts. */
+  /** Its clocks run at a rate of their own. */
   private hasOwnClock(worker: Party): boolean {
     return this.machineFaultsOf(worker).some(({ kind }) => kind === "clockRate");
   }
+}
+
+/** It tells true times, but how much is left of a lease only by its own clock. */
+function withoutDeadline(report: Report): Report {
+  if (report.kind !== "event" || report.event.kind !== "state") return report;
+  return { ...report, event: { ...report.event, since: null } };
 }
 
 export function nodeIds({ nodes }: Scenario): readonly Party[] {

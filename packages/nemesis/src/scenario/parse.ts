@@ -100,15 +100,22 @@ function readExpectations(fields: Fields): Expectations {
 
 /** What fields can't see alone. */
 function checkWhole(scenario: Scenario, fields: Fields): void {
-  const { schedule, expect, fastSeconds, nodes, workers } = scenario;
+  const { schedule, expect, fastSeconds } = scenario;
   for (const [at, { at: begins, forSeconds, action }] of schedule.entries()) {
     const path = `schedule[${at}]`;
     if (begins + (forSeconds ?? 0) > fastSeconds) fields.note(path, `ends after the ${fastSeconds} s of the load`);
-    for (const role of rolesIn(action)) {
-      const problem = problemWithRole(role, nodes, workers);
-      if (problem !== null) fields.note(`${path}.do`, problem);
+    if (
+      action.kind === "machine" &&
+      action.fault.kind === "clockRate" &&
+      action.who.some((role) => !/^[nw]\d+$/.test(role))
+    ) {
+      fields.note(
+        `${path}.do.who`,
+        "must name nodes and workers: a clock's rate holds from the start, when there is no leader yet",
+      );
     }
   }
+  for (const { path, problem } of roleProblems(scenario)) fields.noteAt(path, problem);
   const pauses = schedule.some(({ action }) => action.kind === "pause");
   if (pauses && (expect.refusedMin < 1 || expect.lostUnguardedMin < 1)) {
     fields.note(
@@ -116,6 +123,21 @@ function checkWhole(scenario: Scenario, fields: Fields): void {
       "must demand refusedMin and lostUnguardedMin of a pause: else nobody knows whether it was long enough",
     );
   }
+}
+
+/** Throws ScenarioError. */
+export function checkRoles(scenario: Scenario): void {
+  const problems = roleProblems(scenario);
+  if (problems.length > 0) throw new ScenarioError(scenario.name, problems);
+}
+
+function roleProblems({ schedule, nodes, workers }: Scenario): readonly Problem[] {
+  return schedule.flatMap(({ action }, at) =>
+    rolesIn(action).flatMap((role): Problem[] => {
+      const problem = problemWithRole(role, nodes, workers);
+      return problem === null ? [] : [{ path: `schedule[${at}].do`, problem }];
+    }),
+  );
 }
 
 function rolesIn(action: Action): readonly Role[] {

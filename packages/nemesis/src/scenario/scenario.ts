@@ -88,13 +88,3 @@ export interface Scenario {
   readonly schedule: readonly Step[];
   readonly expect: Expectations;
 }
-
-/** The same scenario, all of its times made longer. */
-export function stretched(scenario: Scenario): Scenario {
-  const factor = scenario.seconds / scenario.fastSeconds;
-  const schedule = scenario.schedule.map((step) => {
-    const forSeconds = step.forSeconds === null ? null : step.forSeconds * factor;
-    return { ...step, at: step.at * factor, forSeconds };
-  });
-  return { ...scenario, fastSeconds: scenario.seconds, schedule };
-}
