@@ -9,6 +9,8 @@ import type { NodeLog } from "../history/committed-log.js";
 import type { FinalState } from "../history/recorder.js";
 import type { MachineFaults } from "../machine/machine.js";
 import type { Network, Parties } from "../network/network.js";
+import { reportMarkdown } from "../report/report.js";
+import { timelineSvg } from "../report/timeline.js";
 import type { Scenario } from "../scenario/scenario.js";
 import { PostgresServer } from "../store/postgres.js";
 import { StoreWays } from "../store/store-ways.js";
@@ -94,6 +96,8 @@ async function runWorld(world: World, { scenario, folder, seed }: RunOptions): P
   const base = { seed, mode: network.mode, startedWallTime, startedAt, endedAt };
   const summary = summarize(world, scenario, { ...base, steps, store, history });
   writeFileSync(join(folder, "summary.json"), `${JSON.stringify(summary, null, 2)}\n`);
+  writeFileSync(join(folder, "report.md"), reportMarkdown(summary, history.events));
+  writeFileSync(join(folder, "timeline.svg"), timelineSvg(summary, history.events));
   return { summary, history };
 }
 
