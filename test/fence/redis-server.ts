@@ -1,15 +1,11 @@
 /** Debian's redis-server on a free port, with its files in a temporary folder. */
-import { spawn } from "node:child_process";
-import type { ChildProcess } from "node:child_process";
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
-import { createServer } from "node:net";
-import type { AddressInfo, Socket } from "node:net";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
-import type { KeeperOrder } from "../harness/postgres.js";
 import { until } from "../harness/until.js";
 import { driver, skipWithoutDriver } from "./drivers.js";
+import { freePort, keep, programPath } from "./keeper.js";
+import type { Keeper } from "./keeper.js";
 
 /** The part of a client of the package `redis` that tests use. */
 export interface TestRedisClient {
@@ -31,9 +27,7 @@ export interface TestRedis {
 /** For a test's `skip`: what to install, or false. With CI set nothing may be missing. */
 export function skipWithoutRedis(): string | false {
   if (process.env["CI"] !== undefined) return false;
-  const folders = (process.env["PATH"] ?? "").split(":");
-  const isInstalled = folders.some((folder) => existsSync(join(folder, "redis-server")));
-  if (!isInstalled) return "Redis is not installed: run `apt-get install redis-server`";
+  if (programPath("redis-server") === null) return "Redis is not installed: run `apt-get install redis-server`";
   return skipWithoutDriver("redis");
 }
 
@@ -52,11 +46,10 @@ export interface RedisServerOptions {
 }
 
 export async function startRedis(options: RedisServerOptions = {}): Promise<TestRedis> {
-  // The server's folder, which outlives a crash; the keeper removes only the folder of its own log.
   const data = mkdtempSync(join(tmpdir(), "holdfast-redis-"));
   const port = await freePort();
   const url = `redis://127.0.0.1:${port}`;
-  let keeper = keep(data, port, options);
+  let keeper = keepRedis(data, port, options);
   await untilReady(url, keeper);
   if (options.isCluster === true) await formCluster(url);
   return {
@@ -65,7 +58,7 @@ export async function startRedis(options: RedisServerOptions = {}): Promise<Test
       const old = keeper;
       process.kill(await serverPid(url), "SIGKILL");
       await old.ended();
-      keeper = keep(data, port, options);
+      keeper = keepRedis(data, port, options);
       await untilReady(url, keeper);
     },
     stop: async () => {
@@ -76,60 +69,12 @@ export async function startRedis(options: RedisServerOptions = {}): Promise<Test
   };
 }
 
-interface Keeper {
-  end(): void;
-  ended(): Promise<void>;
-  /** The server's last words when it has ended, else null. */
-  lastWords(): string | null;
-}
-
-/** However this process ends, the pipe to the keeper closes, and the keeper ends the server. */
-function keep(data: string, port: number, { isCluster = false }: RedisServerOptions): Keeper {
-  // Every write is on the disk before it is acknowledged.
-  const settings = [
-    "--port",
-    `${port}`,
-    "--bind",
-    "127.0.0.1",
-    "--save",
-    "",
-    "--appendonly",
-    "yes",
-    "--appendfsync",
-    "always",
-  ];
-  const order: KeeperOrder = {
-    command: "redis-server",
-    arguments: [...settings, "--dir", data, ...(isCluster ? ["--cluster-enabled", "yes", "--cluster-port", "0"] : [])],
-    owner: null,
-    folder: mkdtempSync(join(tmpdir(), "holdfast-redis-log-")),
-  };
-  const script = fileURLToPath(new URL("../harness/postgres-keeper.js", import.meta.url));
-  const child: ChildProcess = spawn(process.execPath, [script, JSON.stringify(order)], {
-    detached: true,
-    stdio: ["pipe", "pipe", "inherit"],
-  });
-  let words = "";
-  let isOver = false;
-  child.stdout?.setEncoding("utf8").on("data", (text: string) => (words += text));
-  child.stdin?.on("error", () => {});
-  const over = new Promise<void>((resolve) => {
-    child.once("close", () => {
-      isOver = true;
-      resolve();
-    });
-  });
-  child.unref();
-  for (const pipe of [child.stdin, child.stdout]) (pipe as Socket | null)?.unref();
-  return {
-    end: () => void child.stdin?.end(),
-    ended: async () => {
-      // Nothing else may keep this process running while it waits.
-      child.ref();
-      await over;
-    },
-    lastWords: () => (isOver ? words : null),
-  };
+/** Every write is on the disk before it is acknowledged. */
+function keepRedis(data: string, port: number, { isCluster = false }: RedisServerOptions): Keeper {
+  const network = ["--port", `${port}`, "--bind", "127.0.0.1"];
+  const durable = ["--save", "", "--appendonly", "yes", "--appendfsync", "always", "--dir", data];
+  const cluster = isCluster ? ["--cluster-enabled", "yes", "--cluster-port", "0"] : [];
+  return keep("redis-server", [...network, ...durable, ...cluster]);
 }
 
 async function untilReady(url: string, keeper: Keeper): Promise<void> {
@@ -166,12 +111,4 @@ async function serverPid(url: string): Promise<number> {
   } finally {
     client.destroy();
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise<void>((resolve) => server.close(() => resolve()));
-  return port;
 }

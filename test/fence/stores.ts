@@ -11,7 +11,17 @@ export async function storeKind(kind: string): Promise<StoreKind> {
 async function allKinds(): Promise<StoreKind[]> {
   const { postgresRows, postgresFenceTable } = await import("./stores/postgres.js");
   const { redisKeys, redisRegister } = await import("./stores/redis.js");
+  const { mysqlFenceTable, mysqlRows } = await import("./stores/mysql.js");
   const { fileKinds } = await import("./stores/files.js");
   const { sqliteKinds } = await import("./stores/sqlite.js");
-  return [postgresRows, postgresFenceTable, redisKeys, redisRegister, ...sqliteKinds, ...fileKinds];
+  return [
+    postgresRows,
+    postgresFenceTable,
+    redisKeys,
+    redisRegister,
+    ...sqliteKinds,
+    ...fileKinds,
+    mysqlRows,
+    mysqlFenceTable,
+  ];
 }
