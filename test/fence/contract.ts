@@ -1,4 +1,4 @@
-/** What the PostgreSQL guards promise, registered once for each database. */
+/** What is PostgreSQL's own, registered once for each database. The promises of every store are in store-contract.ts. */
 import { describe } from "node:test";
 import type { TestPostgres } from "../harness/postgres.js";
 import { useDatabase } from "./database.js";

@@ -10,8 +10,8 @@ import { bodyUnder, lineUnder } from "./work.js";
 import { WriterProcess } from "./writer-process.js";
 
 /** Each costs the start of a process. The moments differ by the acknowledgements awaited and by fractions of a write. */
-const killsOfWriter = 6;
-const killsOfServer = 4;
+const killsOfWriter = 4;
+const killsOfServer = 3;
 
 export function killTests(subject: Subject): void {
   for (const work of ["write", "append"] as const) {

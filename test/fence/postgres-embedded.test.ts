@@ -1,8 +1,13 @@
-import { embeddedPostgres, missingDrivers } from "../harness/postgres.js";
+import { embeddedPostgres } from "../harness/postgres.js";
 import { guardContract } from "./contract.js";
+import { skipWithoutDriver } from "./drivers.js";
+import { storeContract } from "./store-contract.js";
+import { postgresFenceTable, postgresPlace } from "./stores/postgres.js";
 
-guardContract(
-  "the guards on the embedded PostgreSQL",
-  embeddedPostgres,
-  process.env["CI"] === undefined && (missingDrivers() ?? false),
+const skip = skipWithoutDriver("@electric-sql/pglite");
+
+guardContract("the guards on the embedded PostgreSQL", embeddedPostgres, skip);
+storeContract(
+  { ...postgresFenceTable, kind: "the embedded PostgreSQL", skip, start: () => postgresPlace(embeddedPostgres) },
+  { isOneProcess: true },
 );

@@ -1,10 +1,10 @@
-/** What the guard of rows promises, on any server. */
+/** What the guard of rows promises on any PostgreSQL, beside what store-contract.ts tests of every store. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ResourceMissingError, StaleTokenError } from "@holdfast/fence";
 import { fenceTableSql, postgresFences, postgresGuard } from "@holdfast/fence/postgres";
 import type { Database } from "./database.js";
-import { isStale, newDocument, storedDocument, tokenMax } from "./database.js";
+import { isStale, newDocument, storedDocument } from "./database.js";
 
 export function rowTests(database: Database): void {
   test("an equal token is accepted again, a lower one is refused and changes nothing, a higher one is remembered", async () => {
@@ -20,17 +20,6 @@ export function rowTests(database: Database): void {
       isStale(9, 10),
     );
     assert.deepEqual(await storedDocument(pool, id), { body: "ten", edits: 3, fence: "10" });
-  });
-
-  test("the greatest token is exact", async () => {
-    const { documents, pool } = database;
-    const id = await newDocument(pool, tokenMax - 1);
-    await documents.update({ token: tokenMax }, id, { body: "greatest" });
-    await assert.rejects(
-      documents.update({ token: tokenMax - 1 }, id, { body: "late" }),
-      isStale(tokenMax - 1, tokenMax),
-    );
-    assert.deepEqual(await storedDocument(pool, id), { body: "greatest", edits: 0, fence: String(tokenMax) });
   });
 
   test("a missing row is told apart from a stale token, and can be made", async () => {
@@ -51,15 +40,6 @@ export function rowTests(database: Database): void {
     await documents.upsert({ token: 6 }, id, { body: "changed" });
     await assert.rejects(documents.upsert({ token: 5 }, id, { body: "late" }), isStale(5, 6));
     assert.deepEqual(await storedDocument(pool, id), { body: "changed", edits: 0, fence: "6" });
-  });
-
-  test("a read closes the row to older tokens", async () => {
-    const { documents, pool } = database;
-    const id = await newDocument(pool);
-    assert.deepEqual(await documents.read({ token: 7 }, id), { id, body: "first", edits: 0, fence: "7" });
-    await assert.rejects(documents.update({ token: 6 }, id, { body: "late" }), isStale(6, 7));
-    await assert.rejects(documents.read({ token: 6 }, id), isStale(6, 7));
-    assert.deepEqual(await documents.read({ token: 7 }, id), { id, body: "first", edits: 0, fence: "7" });
   });
 }
 

@@ -1,4 +1,4 @@
-/** What guarded transactions promise, on any server. */
+/** What guarded transactions promise on any PostgreSQL, beside what store-contract.ts tests of every store. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { StaleTokenError } from "@holdfast/fence";
@@ -32,19 +32,6 @@ export function fenceTableTests(database: Database): void {
     await saveIn(name, 10, id, "e10");
     await saveIn(name, tokenMax, id, "f");
     await assert.rejects(saveIn(name, tokenMax - 1, id, "late"), isStale(tokenMax - 1, tokenMax));
-  });
-
-  test("a fence row outlives the data", async () => {
-    const id = await newDocument(database.pool);
-    const name = `doc:${id}`;
-    await database.fences.transaction({ resource: name, token: 9 }, (tx) =>
-      tx.query("DELETE FROM documents WHERE id = $1", [id]),
-    );
-    const late = database.fences.transaction({ resource: name, token: 8 }, (tx) =>
-      tx.query("INSERT INTO documents (id, body) VALUES ($1, 'back again')", [id]),
-    );
-    await assert.rejects(late, isStale(8, 9));
-    assert.equal(await storedDocument(database.pool, id), undefined);
   });
 
   test("of several fences one stale token stops all", async () => {

@@ -1,4 +1,5 @@
 import { IncompatibleResourceError, InvalidArgumentError } from "../errors.js";
+import { described } from "../fence.js";
 import type { FenceSource } from "../fence.js";
 import { namedFence, namedFences } from "../guarded.js";
 import type { Guarded } from "../guarded.js";
@@ -65,7 +66,7 @@ class ScriptGuard implements RedisGuard {
 
   async get(lock: FenceSource, key: string): Promise<string | null> {
     const value = await this.#read(lock, key, ["GET"]);
-    return typeof value === "string" ? value : null;
+    return value === null || value === undefined ? null : textOf(value);
   }
 
   async set(
@@ -86,7 +87,7 @@ class ScriptGuard implements RedisGuard {
   async getFields(lock: FenceSource, key: string): Promise<Record<string, string>> {
     const flat = (await this.#read(lock, key, ["HGETALL"])) as unknown[];
     const fields = Object.create(null) as Record<string, string>;
-    for (let at = 0; at + 1 < flat.length; at += 2) fields[String(flat[at])] = String(flat[at + 1]);
+    for (let at = 0; at + 1 < flat.length; at += 2) fields[textOf(flat[at])] = textOf(flat[at + 1]);
     return fields;
   }
 
@@ -109,7 +110,7 @@ class ScriptGuard implements RedisGuard {
       if (!Number.isSafeInteger(value)) throw new InvalidArgumentError(argument, "must be a whole number");
     }
     const values = (await this.#read(lock, key, ["LRANGE", String(start), String(stop)])) as unknown[];
-    return values.map(String);
+    return values.map(textOf);
   }
 
   async append(lock: FenceSource, key: string, values: readonly RedisArgument[]): Promise<number> {
@@ -178,6 +179,13 @@ class ScriptGuard implements RedisGuard {
     if (Number.isSafeInteger(highest)) throw this.#reporter.refusal(fence, highest);
     throw new IncompatibleResourceError(fence.resource, `the fence key of ${fence.resource} holds no token`);
   }
+}
+
+/** Clients can be set up to give text as bytes. */
+function textOf(value: unknown): string {
+  if (typeof value === "string") return value;
+  if (value instanceof Uint8Array) return Buffer.from(value).toString("utf8");
+  throw new InvalidArgumentError("client", `gave ${described(value)} where the server has text`);
 }
 
 /** Redis adds it to the time of day, in 64 bits. */

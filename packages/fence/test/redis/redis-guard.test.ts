@@ -103,6 +103,16 @@ test("what the server refused comes as it is; everything else leaves the outcome
   }
 });
 
+test("text may come as bytes, and what is no text is no value", async () => {
+  const bytes = (text: string): Buffer => Buffer.from(text);
+  assert.equal(await guardOver([bytes("ok"), bytes("é")]).guard.get(lock, "k"), "é");
+  assert.deepEqual(await guardOver([bytes("ok"), [bytes("a"), "b"]]).guard.range(lock, "k"), ["a", "b"]);
+  assert.deepEqual({ ...(await guardOver(["ok", [bytes("a"), bytes("1")]]).guard.getFields(lock, "k")) }, { a: "1" });
+  await assert.rejects(guardOver(["ok", { a: 1 }]).guard.get(lock, "k"), { argument: "client" });
+  const stale = guardOver([bytes("stale"), 1, bytes("34")]).guard.set(lock, "k", "x");
+  await assert.rejects(stale, (error) => error instanceof StaleTokenError && error.highest === 34);
+});
+
 test("an answer that isn't the script's is no success", async () => {
   for (const odd of [null, "OK", [], ["odd"], ["stale", 9, "34"], ["stale", 1, "many"]]) {
     await assert.rejects(guardOver(odd).guard.set(lock, "k", "x"), /client: |holds no token/);
