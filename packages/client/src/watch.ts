@@ -93,20 +93,25 @@ export class Watch implements AsyncIterableIterator<WatchEvent, undefined, undef
   onChanges(index: number, changes: readonly LockChange[]): void {
     if (this.seenIndex !== null && index <= this.seenIndex) return;
     this.seenIndex = index;
-    for (const change of changes) this.push(eventFor(index, change));
+    for (const change of changes) if (!this.push(eventFor(index, change))) return;
   }
 
-  private push(event: WatchEvent): void {
-    if (this.end !== null) return;
+  /** False: it was too much, and what its entry has changed besides belongs to the gap. */
+  private push(event: WatchEvent): boolean {
+    if (this.end !== null) return false;
     const waiter = this.waiters.shift();
     if (waiter !== undefined) {
       this.host.hold.endWatching();
       waiter.resolve({ done: false, value: event });
-      return;
+      return true;
     }
-    // The newest stay: what a gap speaks of is looked up anyway.
-    if (this.events.length >= waitingMax) this.events = [{ type: "gap", index: event.index }];
-    else this.events.push(event);
+    if (this.events.length < waitingMax) {
+      this.events.push(event);
+      return true;
+    }
+    // The newest that are to come stay: what a gap speaks of is looked up anyway.
+    this.events = [{ type: "gap", index: event.index }];
+    return false;
   }
 
   private finish(end: { readonly error: unknown } | "returned"): void {

@@ -58,7 +58,9 @@ class ClientsWorld {
         workers: 3,
         workload: { ...whole, ...workload },
       };
-      const parts = { process, scheduler, transport, streamFor, sink, numbers, resource, counts, onDefect };
+      // These nodes take no watches.
+      const judgeWatch = () => () => undefined;
+      const parts = { process, scheduler, transport, streamFor, sink, numbers, resource, counts, judgeWatch, onDefect };
       this.processes.push(process);
       this.clients.push(new SimulatedClient(options, parts));
     }

@@ -10,5 +10,6 @@ export { CallNumbers } from "./sink.js";
 export type { HistorySink, UntimedEvent } from "./sink.js";
 export { drawWorkload, wholeWorkload } from "./workload.js";
 export type { Workload } from "./workload.js";
+export type { JudgeWatch } from "./watcher.js";
 export { RawClient } from "./raw-client.js";
 export type { RawClientOptions, RawClientParts } from "./raw-client.js";

@@ -16,6 +16,8 @@ import type { Resource } from "./resource.js";
 import { codeOf } from "./results.js";
 import { SessionLog } from "./session-log.js";
 import type { CallNumbers, HistorySink, UntimedEvent } from "./sink.js";
+import { Watcher } from "./watcher.js";
+import type { JudgeWatch } from "./watcher.js";
 import { Worker } from "./worker.js";
 import type { Workload } from "./workload.js";
 
@@ -55,6 +57,7 @@ export interface SimulatedClientParts {
   readonly numbers: CallNumbers;
   readonly resource: Resource;
   readonly counts: Counts;
+  readonly judgeWatch: JudgeWatch;
   /** The library, or this application, has done what it never may. */
   readonly onDefect: (error: unknown) => void;
 }
@@ -156,13 +159,23 @@ export class SimulatedClient implements RunningClient {
     this.#application = application;
     if (this.#isDraining) application.drain();
     const names = Array.from({ length: workers }, (_, at) => `worker ${at}`);
+    const watcher = this.#newWatcher(application);
+    const watching = watcher?.run();
     await Promise.all(names.map((name) => new Worker(application, streamFor(name)).run()));
+    watcher?.stop();
+    await watching;
     const { drainMs } = workload;
     if (drainMs === null) return;
     this.#stage = "closing";
     const close = application.begin({ kind: "close" });
     await holdfast.close({ drainMs });
     application.end(close, { kind: "closed" });
+  }
+
+  /** In some clients. */
+  #newWatcher(application: Application): Watcher | null {
+    const random = this.#parts.streamFor("watcher");
+    return random.chance(0.4) ? new Watcher(application, random, this.#parts) : null;
   }
 
   /** Null: told to stop before a node was reached. */

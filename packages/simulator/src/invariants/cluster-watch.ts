@@ -19,6 +19,7 @@ import type { RuleName } from "./invariant-error.js";
 import { Leadership } from "./leadership.js";
 import { checkLog } from "./logs.js";
 import { States } from "./states.js";
+import { ChangeBook } from "./told-changes.js";
 import { Life, WatchedNode } from "./watched-node.js";
 import type { DurableView, NodeClock } from "./watched-node.js";
 
@@ -41,6 +42,8 @@ export interface WatchOptions {
 }
 
 export class ClusterWatch {
+  /** What watches may be told. */
+  readonly changes: ChangeBook = new ChangeBook();
   readonly #nodes = new Map<NodeId, WatchedNode>();
   readonly #ghost: GhostLog;
   readonly #leadership: Leadership;
@@ -92,6 +95,7 @@ export class ClusterWatch {
     this.#end(node);
     node.disk = disk;
     const probe = new HostProbe(host, (machine, index, effects) => {
+      this.changes.note(index, effects);
       this.#attempt(() => this.#states.onApplied(id, machine, index, effects));
     });
     node.life = new Life(probe, clock);

@@ -22,6 +22,7 @@ export type RuleName =
   | "quorum-round" // 15, 17: asked for before it began
   | "counted-silence" // 15: no renewal while silence counts
   | "lock-machine" // 11
+  | "told-changes" // a watch misses nothing without a gap
   | "bounds" // 23
   | "convergence" // 24
   /** What else the core says of a single node. */

@@ -42,6 +42,11 @@ export interface RestingParts {
       readonly openings: { readonly byKey: Sized; readonly keysOf: Sized };
     };
     readonly queries: { readonly open: Sized; readonly forces: Long };
+    readonly watches: {
+      readonly all: ReadonlyMap<{ readonly remote: string }, unknown>;
+      readonly byName: Sized;
+      readonly byPrefix: Sized;
+    };
   };
   readonly keeper: {
     readonly leases: Sized;

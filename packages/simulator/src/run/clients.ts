@@ -1,6 +1,7 @@
 /** The clients of a run: those that were there from the start, those that took a dead one's place, and what they share. */
 import { CallNumbers, drawWorkload, RawClient, Resource, SimulatedClient } from "../clients/index.js";
 import type { OpenCall, RunningClient, SimulatedClientParts } from "../clients/index.js";
+import { ToldChanges } from "../invariants/index.js";
 import { createClientTransport } from "../network/index.js";
 import { SimulatedProcess } from "../process.js";
 import { streamOf } from "../random.js";
@@ -135,6 +136,10 @@ export class Clients {
       numbers: this.#numbers,
       resource: this.#resource,
       counts,
+      judgeWatch: (name, isPrefix) => {
+        const told = new ToldChanges(this.#world.watch.changes, name, isPrefix);
+        return (event) => told.judge(event);
+      },
       onDefect: (error) => this.#world.fail(error),
     };
   }

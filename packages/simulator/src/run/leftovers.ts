@@ -36,6 +36,8 @@ function countsOf(world: World, { host }: SimulatedNode): readonly (readonly [st
   // Of a client that went with its machine the node hears nothing: it finds out when the connection was silent for long.
   const isThere = ({ remote }: { readonly remote: string }): boolean => !world.network.place(hostOf(remote)).isOff;
   const connections = [...gateway.connections.keys()].filter(isThere);
+  const watching = [...gateway.watches.all.keys()].filter(isThere).length;
+  const isGone = gateway.watches.all.size === 0;
   return [
     ["connections of clients", connections.length],
     ["openings", openings.byKey.size],
@@ -45,6 +47,9 @@ function countsOf(world: World, { host }: SimulatedNode): readonly (readonly [st
     ["connections with resumes", owners.resumes.size],
     ["open queries", gateway.queries.open.size],
     ["forced releases", gateway.queries.forces.length],
+    ["connections with watches", watching],
+    ["watched names", isGone ? gateway.watches.byName.size : 0],
+    ["watched prefixes", isGone ? gateway.watches.byPrefix.size : 0],
     ["transfers", transfers.waiting.length],
     ["callers of the next quorum round", rounds.gathering.length],
     ["quorum rounds in flight", rounds.inFlight.size],

@@ -1,5 +1,5 @@
 /** The second half of a run: from the healing on everything has a bound (invariant 22), and in the end all is at rest (invariant 24). */
-import type { PeerStatus } from "@holdfast/raft";
+import type { PeerStatus, Raft } from "@holdfast/raft";
 import { probed } from "../node/host-access.js";
 import type { SimulatedNode } from "../node/simulated-node.js";
 import { hasAdvanced } from "./advancing.js";
@@ -34,8 +34,14 @@ export async function expectProgress(world: World, core: Core, times: Times): Pr
   world.clients.drainAll();
   const leaderLimitMs = 5 * electionTimeoutMs + reconnectMs;
   await world.run(leaderLimitMs, () => servingLeader(world, core) !== null);
-  // A majority may lack what only a snapshot brings, in as many chunks as it has records.
-  if (isSendingSnapshot(core)) await world.run(2 * leaderLimitMs, () => servingLeader(world, core) !== null);
+  // A majority may lack what only a snapshot brings, in as many chunks as it has records, or a long log.
+  while (servingLeader(world, core) === null) {
+    const before = latePeersIn(core);
+    await world.run(leaderLimitMs, () => servingLeader(world, core) !== null);
+    if (servingLeader(world, core) !== null) break;
+    const isAdvancing = [...latePeersIn(core)].some(([id, now]) => before.has(id) && hasAdvanced(before.get(id), now));
+    if (!isAdvancing) break;
+  }
   if (servingLeader(world, core) === null)
     throw new StuckError("no-leader", `no leader serves ${leaderLimitMs} ms after the healing`);
   const servesMs = world.nowMs;
@@ -104,26 +110,29 @@ export async function expectRest(world: World, core: Core, times: Times): Promis
 async function expectEqual(world: World, core: Core): Promise<void> {
   const limitMs = 5 * world.plan.timing.electionTimeoutMs + reconnectMs;
   for (;;) {
-    const before = peersIn(world, core);
+    const before = latePeersIn(core);
     await world.run(limitMs, () => areEqual(world, core));
     if (areEqual(world, core)) return;
-    const late = [...peersIn(world, core)].filter(
-      ([, { behindEntries, snapshot }]) => behindEntries > 0 || snapshot !== null,
-    );
+    const late = [...latePeersIn(core)];
     if (late.length > 0 && late.every(([id, now]) => hasAdvanced(before.get(id), now))) continue;
     throw new StuckError("no-convergence", `the core differs: ${core.nodes.map(textOf).join("; ")}`);
   }
 }
 
-/** How the core's others stand at their leader; none while nobody serves. */
-function peersIn(world: World, core: Core): Map<string, PeerStatus> {
-  const host = servingLeader(world, core)?.host ?? null;
-  if (host === null) return new Map();
+/** Those of the core that lack something of what its leader has, whether or not that one serves; none while nobody leads. */
+function latePeersIn(core: Core): Map<string, PeerStatus> {
+  const leaders = core.nodes.flatMap(({ host }) => (host === null ? [] : [probed(host).raft])).filter(isLeading);
+  const [newest] = leaders.sort((a, b) => b.term - a.term);
   const ids = new Set(core.nodes.map(({ id }) => id));
-  const peers = probed(host)
-    .raft.status()
-    .peers.filter(({ id }) => ids.has(id));
-  return new Map(peers.map((peer) => [peer.id, peer]));
+  const peers = newest?.status().peers ?? [];
+  const late = peers.filter(
+    ({ id, behindEntries, snapshot }) => ids.has(id) && (behindEntries > 0 || snapshot !== null),
+  );
+  return new Map(late.map((peer) => [peer.id, peer]));
+}
+
+function isLeading({ role }: Raft): boolean {
+  return role === "leader";
 }
 
 /** The leader's loop is stuck while sessions run out, mostly for less than it takes to depose it: that is no silence. Returns for how long. */
@@ -152,16 +161,6 @@ function servingLeader(world: World, core: Core): SimulatedNode | null {
     if (isFollowed) return node;
   }
   return null;
-}
-
-function isSendingSnapshot(core: Core): boolean {
-  return core.nodes.some(
-    ({ host }) =>
-      host !== null &&
-      probed(host)
-        .raft.status()
-        .peers.some(({ snapshot }) => snapshot),
-  );
 }
 
 /** Of the sessions that are there, whether or not a leader serves just now. */
