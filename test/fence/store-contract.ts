@@ -5,6 +5,7 @@ import { prometheusFenceMetrics } from "@holdfast/fence";
 import type { NamedFence, StoreKind, Stored } from "./guarded-store.js";
 import { tokenMax } from "./guarded-store.js";
 import { killTests } from "./kill-contract.js";
+import { pauseTests } from "./pause-contract.js";
 import { raceTests } from "./race-contract.js";
 import { freshResource, isStale } from "./subject.js";
 import type { ContractOptions, Subject } from "./subject.js";
@@ -30,7 +31,9 @@ export function storeContract(kind: StoreKind, options: ContractOptions = {}): v
     transactionTests(subject);
     reportTests(subject);
     raceTests(subject, options);
-    if (options.isOneProcess !== true) killTests(subject);
+    if (options.isOneProcess === true) return;
+    pauseTests(subject);
+    killTests(subject);
   });
 }
 

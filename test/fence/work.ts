@@ -7,6 +7,12 @@ import type { GuardedStore } from "./guarded-store.js";
 export const bodyUnder = (token: number): string => `written under ${token}`;
 export const lineUnder = (token: number): string => `line of ${token}`;
 
+/**
+ * What a successor writes. More than any store keeps of old versions, so that an old holder wakes up in a world that has forgotten where
+ * it stopped.
+ */
+export const newLines: readonly string[] = Array.from({ length: 20 }, (_, at) => `new ${at + 1}`);
+
 export const tokensOfMixed = 20;
 
 export interface MixedResult {

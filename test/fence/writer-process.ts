@@ -9,8 +9,11 @@ export interface WriterTask {
   readonly kind: string;
   readonly address: string;
   readonly resource: string;
-  /** `write` and `append` go on with token after token until they are killed; `mixed` is one crowd of writers. */
-  readonly work: "write" | "append" | "mixed";
+  /**
+   * `write` and `append` go on with token after token until they are killed; `old-holder` adds lines under token 10 until it is refused,
+   * `successor` some under token 11; `mixed` is one crowd of writers.
+   */
+  readonly work: "write" | "append" | "old-holder" | "successor" | "mixed";
   readonly from?: number;
   readonly to?: number;
 }
@@ -43,7 +46,7 @@ export class WriterProcess {
     this.#child.stdin?.write("go\n");
   }
 
-  /** The highest token that was acknowledged. */
+  /** The highest number that was acknowledged: the token, or of lines under one token the line's. */
   acknowledged(): number {
     return this.#lines.reduce((highest, line) => (/^\d+$/.test(line) ? Math.max(highest, Number(line)) : highest), 0);
   }
@@ -52,6 +55,10 @@ export class WriterProcess {
   async ended(): Promise<readonly string[]> {
     await until("the writer has ended", () => this.#isOver, 120_000);
     return this.#lines;
+  }
+
+  signal(name: NodeJS.Signals): void {
+    this.#child.kill(name);
   }
 
   kill(): void {
