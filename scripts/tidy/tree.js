@@ -9,7 +9,7 @@ import path from "node:path";
 import { tokenize } from "./tokens.js";
 
 const skippedFolders = new Set(["node_modules", "dist", ".git", "data", "coverage"]);
-const readEndings = [".ts", ".js", ".json", ".md"];
+const readEndings = [".ts", ".js", ".json", ".md", ".svg"];
 
 export class Tree {
   /** @type {Map<string, Token[]>} */

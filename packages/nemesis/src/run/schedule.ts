@@ -27,8 +27,8 @@ export async function carryOut(
       await until(step.at);
       const before = machineMs();
       const begun = await faults.begin(step);
-      // A pause begins when its holder is caught, and lasts from then.
-      const from = step.action.kind === "roll" ? before : machineMs();
+      // A pause begins when its holder is caught. What takes its time otherwise (a node that ends in order) is part of the fault.
+      const from = step.action.kind === "pause" ? machineMs() : before;
       if (step.forSeconds === null) {
         const { bytesPassed } = await begun.end();
         return { step, text: begun.text, from, to: step.action.kind === "roll" ? machineMs() : null, bytesPassed };

@@ -22,8 +22,9 @@ import { Links } from "./links.js";
 import { hasQuorum } from "./quorum.js";
 
 export const prober: Party = "prober";
-/** The probe's own lock, and how long it rests between two grants: the grain of what it sees. */
-const probeLock = "probe";
+/** The probe's own locks, taken in turn: one that it has lost stays closed for a while, and says nothing of the service. */
+const probeLocks = Array.from({ length: 8 }, (_, at) => `probe:${at + 1}`);
+/** Between two grants: the grain of what it sees. */
 const probeRestMs = 50;
 const statusTimeoutMs = 1_000;
 const statusEveryMs = 100;
@@ -202,7 +203,7 @@ export class World {
       endpoints: ids.map((id) => network.bindAddress(id, "client")),
       addresses,
       ttlMs: scenario.ttlMs,
-      locks: isProber ? [probeLock] : lockNames(scenario),
+      locks: isProber ? probeLocks : lockNames(scenario),
       storeUrl: isProber ? null : server.urlAt(storeWays.addressFor(name)),
       holdMs: scenario.holdMs,
       restMs: isProber ? probeRestMs : scenario.restMs,

@@ -18,6 +18,8 @@ export function drawScenario(seed: number, nodes: 3 | 5): Scenario {
     schedule.push({ at, forSeconds: isOnce ? null : seconds, action, backWithin: null, backFrom: "begin" });
     at += seconds + random.between(calmSeconds.min, calmSeconds.max);
   }
+  // A pause that does no harm without a guard proves nothing.
+  const pauses = schedule.some(({ action }) => action.kind === "pause") ? 1 : 0;
   return {
     name: `random-${seed}`,
     about: `Drawn from seed ${seed}: npm run partition -- --random --seed ${seed} --minutes 1`,
@@ -38,8 +40,8 @@ export function drawScenario(seed: number, nodes: 3 | 5): Scenario {
       electionsMax: null,
       termsMax: null,
       grantsMin: 100,
-      refusedMin: 0,
-      lostUnguardedMin: 0,
+      refusedMin: pauses,
+      lostUnguardedMin: pauses,
       lossesMax: null,
       judged: {},
       refusesToStart: null,

@@ -58,9 +58,9 @@ async function changeBoth(held: HeldLock, registers: Registers, { gate }: WorkPa
 }
 
 export async function probe({ order, application, isDraining }: WorkParts): Promise<void> {
-  const [name = "probe"] = order.locks;
-  while (!isDraining()) {
-    const held = await application.acquire(name);
+  for (let turn = 0; !isDraining(); turn += 1) {
+    const name = order.locks[turn % order.locks.length];
+    const held = name === undefined ? null : await application.acquire(name);
     if (held !== null) await application.release(held);
     await sleep(held === null ? retryMs : order.restMs);
   }
