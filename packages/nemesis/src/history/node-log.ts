@@ -7,6 +7,7 @@ interface LogLine {
   readonly term?: unknown;
   readonly durationMs?: unknown;
   readonly reason?: unknown;
+  readonly index?: unknown;
 }
 
 /** A leader whose disk is too slow gives its place up. */
@@ -22,6 +23,9 @@ export class NodeLogs {
     if (said === null || typeof said.msg !== "string") return [];
     const { msg, role, term, durationMs } = said;
     if (typeof role === "string" && typeof term === "number") return this.onRole(node, role, term);
+    if (msg === "snapshot installed" && typeof said.index === "number") {
+      return [{ kind: "installed", node, index: said.index, stateHash: null }];
+    }
     if (msg === "serving as leader" && typeof term === "number") return [{ kind: "serving", node, term }];
     const isStall = msg === "the loop was stalled" && typeof durationMs === "number" && this.leading.has(node);
     return isStall ? [{ kind: "stall", node, ms: durationMs }] : [];

@@ -31,6 +31,7 @@ export function judge(expect: Expectations, found: Findings): readonly Expectati
     ...atMost("elections that no wait of the machine explains", cluster.ownElections, expect.electionsMax),
     ...atMost("terms, but for those elections", terms - (cluster.elections - cluster.ownElections), expect.termsMax),
     ...atMost("locks lost by workers", load.losses, expect.lossesMax),
+    ...demanded("snapshots installed", cluster.installs, expect.installsMin),
     ...demanded("stale writes refused by the guard", store.refused, expect.refusedMin),
     ...demanded("updates lost without a guard", store.lostUnguarded, expect.lostUnguardedMin),
     ...Object.entries(expect.judged).map(([rule, least]) =>

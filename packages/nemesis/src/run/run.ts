@@ -224,6 +224,7 @@ function clusterFigures({ events }: History, startedAt: number, context: FaultCo
   return {
     elections: count("leader"),
     ownElections: own,
+    installs: count("installed"),
     failovers,
     termFrom: termAt(events, startedAt),
     termTo,

@@ -65,6 +65,8 @@ export interface ClusterFigures {
   readonly elections: number;
   /** Those of them for which no wait of the machine, for a CPU or a disk, is to blame. */
   readonly ownElections: number;
+  /** Snapshots that nodes have got from a leader. */
+  readonly installs: number;
   /** A node began to serve that didn't serve before. */
   readonly failovers: number;
   readonly termFrom: number;

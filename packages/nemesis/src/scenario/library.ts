@@ -39,6 +39,13 @@ export function scenarioNamed(name: string): Scenario {
   return scenario;
 }
 
+/** Throws ScenarioError, for a file that can't be read as well. */
 export function readScenarioFile(file: string): Scenario {
-  return parseScenario(readFileSync(file, "utf8"), file);
+  let text: string;
+  try {
+    text = readFileSync(file, "utf8");
+  } catch (error) {
+    throw new ScenarioError(file, [{ path: "", problem: `can't be read: ${(error as Error).message}` }]);
+  }
+  return parseScenario(text, file);
 }

@@ -91,6 +91,7 @@ function readExpectations(fields: Fields): Expectations {
     refusedMin: fields.number("refusedMin", 0, many, 0),
     lostUnguardedMin: fields.number("lostUnguardedMin", 0, many, 0),
     lossesMax: fields.numberOrNull("lossesMax", 0, many),
+    installsMin: fields.number("installsMin", 0, many, 0),
     judged: fields.numbers("judged"),
     refusesToStart: fields.numberOrNull("refusesToStart", 1, 255),
   };
@@ -133,7 +134,7 @@ export function checkRoles(scenario: Scenario): void {
 
 function roleProblems({ schedule, nodes, workers }: Scenario): readonly Problem[] {
   return schedule.flatMap(({ action }, at) =>
-    rolesIn(action).flatMap((role): Problem[] => {
+    [...new Set(rolesIn(action))].flatMap((role): Problem[] => {
       const problem = problemWithRole(role, nodes, workers);
       return problem === null ? [] : [{ path: `schedule[${at}].do`, problem }];
     }),

@@ -43,6 +43,7 @@ export function drawScenario(seed: number, nodes: 3 | 5): Scenario {
       refusedMin: pauses,
       lostUnguardedMin: pauses,
       lossesMax: null,
+      installsMin: 0,
       judged: {},
       refusesToStart: null,
     },

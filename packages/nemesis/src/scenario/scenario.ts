@@ -64,6 +64,8 @@ export interface Expectations {
   readonly lostUnguardedMin: number;
   /** Locks that workers were told to have lost. */
   readonly lossesMax: number | null;
+  /** Snapshots that nodes have got from a leader. */
+  readonly installsMin: number;
   /** Facts that a rule of the checker must have judged. */
   readonly judged: Readonly<Record<string, number>>;
   /** Exit codes of nodes that refuse to start again, by role's node id; such a node stays down. */

@@ -16,6 +16,8 @@ it("a node's log tells who leads and since when no more", () => {
   assert.deepEqual(logs.eventsOf("n1", stalled), [{ kind: "stall", node: "n1", ms: 700 }]);
   assert.deepEqual(logs.eventsOf("n2", stalled), [], "only a leader moves deadlines");
   assert.deepEqual(logs.eventsOf("n1", role("follower", 3)), [{ kind: "deposed", node: "n1", term: 2 }]);
+  const installed = JSON.stringify({ index: 40, term: 3, msg: "snapshot installed" });
+  assert.deepEqual(logs.eventsOf("n2", installed), [{ kind: "installed", node: "n2", index: 40, stateHash: null }]);
   assert.equal(logs.waitMsIn(stalled), 700);
   assert.equal(logs.waitMsIn(role("follower", 3, "a write has not returned for 1096 ms")), 1_096);
   assert.equal(logs.waitMsIn(role("follower", 3, "heard leader n2")), 0);

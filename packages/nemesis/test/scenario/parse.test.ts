@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { ciSelection, scenarioNamed, scenarioNames } from "../../src/scenario/library.js";
+import { ciSelection, readScenarioFile, scenarioNamed, scenarioNames } from "../../src/scenario/library.js";
 import { parseScenario, ScenarioError } from "../../src/scenario/parse.js";
 import { resized, stretched } from "../../src/scenario/resize.js";
 
@@ -101,4 +101,8 @@ describe("the scenarios that come along", () => {
     assert.equal(resized(scenarioNamed("leader-isolated"), 5).nodes, 5);
     assert.throws(() => resized(scenarioNamed("bridge"), 3), ScenarioError);
   });
+});
+
+it("a file that can't be read is a problem with the file", () => {
+  assert.throws(() => readScenarioFile("/nowhere/one.json"), /^ScenarioError: \/nowhere\/one\.json: can't be read/);
 });
