@@ -51,12 +51,24 @@ async function run(command: RunCommand): Promise<number> {
     const code = await goInside(command.mode);
     if (code !== null) return code;
   }
+  endInOrder();
   const out = command.out ?? mkdtempSync(join(tmpdir(), "holdfast-partition-"));
   const facilities = { isInside, isStrict: command.mode !== "auto" };
   const { passed, failed, skipped } = await runFleet(scenarios, { out, facilities, seed });
   console.log(`${passed.length} passed, ${failed.length} failed, ${skipped.length} skipped: ${out}`);
   if (failed.length > 0) console.log(`failed: ${failed.join(", ")}`);
   return failed.length > 0 ? 1 : 0;
+}
+
+/** Whoever interrupts a run leaves nothing behind: what exits in order kills its children and removes the store. */
+function endInOrder(): void {
+  for (const [signal, code] of [
+    ["SIGINT", 130],
+    ["SIGTERM", 143],
+    ["SIGHUP", 129],
+  ] as const) {
+    process.once(signal, () => process.exit(code));
+  }
 }
 
 /** Null: it can't be done here, and isn't demanded. */

@@ -42,6 +42,8 @@ export class PostgresServer {
     const owner = ownerOfServer();
     const folder = mkdtempSync(join(tmpdir(), "holdfast-store-"));
     const password = randomBytes(16).toString("hex");
+    // For a run that is interrupted; the server is killed then.
+    process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
     let said = "";
     const hear = (line: string): void => {
       said = `${said}${line}\n`.slice(-2_000);
