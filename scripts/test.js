@@ -1,6 +1,6 @@
 /**
  * Runs the compiled tests: `npm test` the product's, `--tools` those of the tools that judge it (scripts, the simulator but for its seeds),
- * `--fast` both without real processes, `--all` everything; `npm test -- PATTERN...` those of all whose path matches, `--name REGEX` only
+ * `--stores` those of guards at stores other than PostgreSQL, `--fast` all of these without real processes, `--all` everything; `npm test -- PATTERN...` those of all whose path matches, `--name REGEX` only
  * tests of that name. Files in packages come first, three at a time, then test/ (real processes), four at a time; files
  * named *.alone.test.ts measure time and run one at a time at the end.
  */
@@ -11,13 +11,13 @@ import { Readable } from "node:stream";
 import { spec } from "node:test/reporters";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { planTests } from "./test-run/plan.js";
+import { isOfStore, planTests } from "./test-run/plan.js";
 import { runPhases } from "./test-run/phases.js";
 
 const top = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { ...flags("fast", "tools", "all"), name: { type: "string" } },
+  options: { ...flags("fast", "tools", "stores", "all"), name: { type: "string" } },
 });
 const phases = planTests(top, { part: partOf(), patterns: positionals });
 const files = phases.flatMap((phase) => phase.files);
@@ -43,8 +43,9 @@ if (files.length === 0) {
 function installDrivers() {
   const script = path.join(top, "scripts/test-drivers.js");
   if (!existsSync(script)) return;
-  const { status } = spawnSync(process.execPath, [script], { cwd: top, stdio: ["ignore", "inherit", "inherit"] });
-  if (status !== 0) process.exit(status ?? 1);
+  const words = files.some(isOfStore) ? [script, "--stores"] : [script];
+  const { status } = spawnSync(process.execPath, words, { cwd: top, stdio: ["ignore", "inherit", "inherit"] });
+  if (status !== 0 && process.env.HOLDFAST_SKIP_MISSING === undefined) process.exit(status ?? 1);
 }
 
 /** @param {readonly string[]} names */
@@ -55,5 +56,6 @@ function flags(...names) {
 function partOf() {
   if (values.fast) return "fast";
   if (values.tools) return "tools";
+  if (values.stores) return "stores";
   return values.all || positionals.length > 0 || values.name !== undefined ? "all" : "usual";
 }

@@ -16,8 +16,8 @@ export const longest = [
 ];
 
 /**
- * @typedef {"usual" | "fast" | "tools" | "all"} Part usual: the product's, and the simulated seeds; tools: what tries the tools out that
- * judge the product; fast: both of these without real processes.
+ * @typedef {"usual" | "fast" | "tools" | "stores" | "all"} Part usual: the product's, and the simulated seeds; tools: what tries the tools out
+ * that judge the product; stores: guards at stores other than PostgreSQL; fast: all of these without real processes.
  * @typedef {{ name: string, files: string[], concurrency: number }} Phase Paths of compiled files, from the top.
  * @param {string} top
  * @param {{ part: Part, patterns: readonly string[] }} options Patterns: parts of a source's path, or regular expressions.
@@ -25,8 +25,7 @@ export const longest = [
  */
 export function planTests(top, { part, patterns }) {
   const expressions = patterns.map((pattern) => new RegExp(pattern));
-  const isOfPart = (/** @type {string} */ file) =>
-    part === "all" || part === "fast" || isOfTool(file) === (part === "tools");
+  const isOfPart = (/** @type {string} */ file) => part === "all" || part === "fast" || partOf(file) === part;
   const isWanted = (/** @type {string} */ file) =>
     isOfPart(file) && (expressions.length === 0 || expressions.some((each) => each.test(file)));
   const folders = readdirSync(path.join(top, "packages")).map((name) => `packages/${name}/test`);
@@ -45,13 +44,27 @@ export function planTests(top, { part, patterns }) {
   ].filter((phase) => phase.files.length > 0);
 }
 
+/** @param {string} file */
+function partOf(file) {
+  if (isOfTool(file)) return "tools";
+  return isOfStore(file) ? "stores" : "usual";
+}
+
 /**
- * Scripts, and the simulator but for the seeds that it runs.
+ * By its source, or compiled.
+ * @param {string} file
+ */
+export function isOfStore(file) {
+  return /^test\/(dist\/)?fence\/(files|mysql|redis|sqlite)-[^/]*\.test\.[jt]s$/.test(file);
+}
+
+/**
+ * Scripts, what runs partitions, and the simulator but for the seeds that it runs.
  * @param {string} file
  */
 function isOfTool(file) {
   if (file.startsWith("packages/simulator/")) return !/\/seeds-\d+\.test\.ts$/.test(file);
-  return file.startsWith("scripts/");
+  return file.startsWith("packages/nemesis/") || file.startsWith("scripts/");
 }
 
 /**

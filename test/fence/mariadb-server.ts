@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import type { MysqlConnection } from "@holdfast/fence/mysql";
 import { until } from "../harness/until.js";
-import { driver, skipWithoutDriver } from "./drivers.js";
+import { driver, mayMiss, skipWithoutDriver } from "./drivers.js";
 import { freePort, keep, programPath } from "./keeper.js";
 import type { Keeper } from "./keeper.js";
 
@@ -26,7 +26,7 @@ export interface TestMariadb {
 
 /** For a test's `skip`: what to install, or false. With CI set nothing may be missing. */
 export function skipWithoutMariadb(): string | false {
-  if (process.env["CI"] !== undefined) return false;
+  if (!mayMiss()) return false;
   if (programPath("mariadbd") === null || programPath("mariadb-install-db") === null) {
     return "MariaDB is not installed: run `apt-get install mariadb-server-core mariadb-client-core`";
   }

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { until } from "../harness/until.js";
-import { driver, skipWithoutDriver } from "./drivers.js";
+import { driver, mayMiss, skipWithoutDriver } from "./drivers.js";
 import { freePort, keep, programPath } from "./keeper.js";
 import type { Keeper } from "./keeper.js";
 
@@ -26,7 +26,7 @@ export interface TestRedis {
 
 /** For a test's `skip`: what to install, or false. With CI set nothing may be missing. */
 export function skipWithoutRedis(): string | false {
-  if (process.env["CI"] !== undefined) return false;
+  if (!mayMiss()) return false;
   if (programPath("redis-server") === null) return "Redis is not installed: run `apt-get install redis-server`";
   return skipWithoutDriver("redis");
 }

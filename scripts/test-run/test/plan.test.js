@@ -79,14 +79,17 @@ test("each of the longest is there: one that was renamed would begin anywhere", 
   );
 });
 
-test("the product's tests and the tools' are all", () => {
+test("the product's tests, the tools' and the stores' are all", () => {
   const top = path.dirname(scripts.replace(/\/$/, ""));
   const filesOf = (/** @type {import("../plan.js").Part} */ part) =>
     planTests(top, { part, patterns: [] }).flatMap(({ files }) => files);
-  const [usual, tools] = [filesOf("usual"), filesOf("tools")];
-  assert.deepEqual([...usual, ...tools].sort(), filesOf("all").sort());
+  const [usual, tools, stores] = [filesOf("usual"), filesOf("tools"), filesOf("stores")];
+  assert.deepEqual([...usual, ...tools, ...stores].sort(), filesOf("all").sort());
+  assert.ok(
+    stores.includes("test/dist/fence/redis-store.test.js") && !stores.some((file) => file.includes("postgres")),
+  );
   assert.deepEqual(
-    tools.filter((file) => !/^(scripts|packages\/simulator)\//.test(file)),
+    tools.filter((file) => !/^(scripts|packages\/(simulator|nemesis))\//.test(file)),
     [],
   );
   assert.equal(usual.filter((file) => /simulator.*\/seeds-[12]\.test\.js$/.test(file)).length, 2);
