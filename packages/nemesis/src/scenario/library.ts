@@ -12,7 +12,6 @@ const ending = ".json";
 export const ciSelection: readonly string[] = [
   "leader-isolated",
   "leader-deaf",
-  "follower-mute",
   "leader-stopped",
   "all-killed",
   "holder-stopped",
