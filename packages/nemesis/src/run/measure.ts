@@ -50,7 +50,8 @@ export function faultRecords(steps: readonly DoneStep[], context: FaultContext):
     const until = steps[at + 1]?.from ?? endedAt;
     const counted = step.backFrom === "end" ? (to ?? from) : from;
     const elections = events.filter((event) => event.kind === "leader" && event.at >= from && event.at < until).length;
-    const outageMs = longestGap(grants, counted, Math.max(until, counted));
+    const next = steps[at + 1]?.from ?? Number.POSITIVE_INFINITY;
+    const outageMs = longestGap(grants, counted, Math.max(until, counted), next);
     const waitedMs = noise.msWithin(counted, counted + Math.min(outageMs, until - counted));
     return {
       kind: step.action.kind,
@@ -67,17 +68,20 @@ export function faultRecords(steps: readonly DoneStep[], context: FaultContext):
   });
 }
 
-/** Between two grants, as far as it lies after `from`; of those that began before `until`. Without another grant: for ever. */
-function longestGap(grants: readonly number[], from: number, until: number): number {
+/**
+ * Between two grants, as far as it lies after `from` and before `next`, when another fault begins to be the cause; of those that began before
+ * `until`. Without another grant and another fault: for ever.
+ */
+function longestGap(grants: readonly number[], from: number, until: number, next: number): number {
   let longest = 0;
   let last = from;
   for (const at of grants) {
     if (at <= from) continue;
     if (last >= until) return longest;
-    longest = Math.max(longest, at - last);
+    longest = Math.max(longest, Math.min(at, next) - last);
     last = at;
   }
-  return last >= until ? longest : Number.POSITIVE_INFINITY;
+  return last >= until ? longest : Math.max(longest, next - last);
 }
 
 export function gapsAbove(grants: readonly number[], leastMs: number): readonly number[] {

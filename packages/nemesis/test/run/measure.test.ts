@@ -38,7 +38,7 @@ describe("the outage of a fault", () => {
   });
 
   it("belongs to the newest fault", () => {
-    assert.deepEqual(outagesOf([step(100, 300), step(500, 600)], [90, 350, 480, 900, 1_010]), [420, 400]);
+    assert.deepEqual(outagesOf([step(100, 300), step(500, 600)], [90, 350, 480, 900, 1_010]), [250, 400]);
   });
 
   it("is endless when no grant comes any more", () => {
