@@ -1,6 +1,6 @@
 /** Debian's MariaDB on a free port, with its files in a temporary folder. */
 import { execFile } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -41,11 +41,15 @@ export function mysqlPool(url: string, options: object = {}): TestMysqlPool {
 export async function startMariadb(): Promise<TestMariadb> {
   const folder = mkdtempSync(join(tmpdir(), "holdfast-mariadb-"));
   const data = join(folder, "data");
+  // One that starts clears away what it takes for leavings in its folder for temporary files, and two share the machine's.
+  const temporary = join(folder, "tmp");
+  mkdirSync(temporary);
   const { username } = userInfo();
   // Without root's socket login, and without the tables that only the plugins need.
   const install = [
     "--no-defaults",
     `--datadir=${data}`,
+    `--tmpdir=${temporary}`,
     `--user=${username}`,
     "--auth-root-authentication-method=normal",
   ];
@@ -55,6 +59,7 @@ export async function startMariadb(): Promise<TestMariadb> {
     keep(programPath("mariadbd") ?? "mariadbd", [
       "--no-defaults",
       `--datadir=${data}`,
+      `--tmpdir=${temporary}`,
       `--user=${username}`,
       `--port=${port}`,
       "--bind-address=127.0.0.1",
