@@ -1,8 +1,9 @@
 import { IncompatibleResourceError, InvalidArgumentError, ResourceMissingError } from "../errors.js";
-import { described, fenceOf, isWellFormed } from "../fence.js";
+import { fenceOf } from "../fence.js";
 import type { Fence, FenceSource } from "../fence.js";
 import type { Guarded } from "../guarded.js";
 import { StaleReporter } from "../reporting.js";
+import { checkedRowKey } from "../row-arguments.js";
 import { neverTaken, refusalFrom } from "./register.js";
 import { checkedValues, rowStatements } from "./row-statements.js";
 import type { PostgresGuardOptions, PostgresKey, RowStatements } from "./row-statements.js";
@@ -98,7 +99,7 @@ class RowGuard implements PostgresGuard {
   ): Promise<T> {
     const fence = fenceOf(lock);
     const isWithoutId = typeof idOrBody === "function";
-    const id = isWithoutId ? this.#keyFor(fence) : checkedKey(idOrBody);
+    const id = isWithoutId ? this.#keyFor(fence) : checkedRowKey(idOrBody);
     const body = isWithoutId ? idOrBody : bodyOrOptions;
     const options = isWithoutId ? bodyOrOptions : lastOptions;
     if (typeof body !== "function") throw new InvalidArgumentError("body", "must be a function");
@@ -114,7 +115,7 @@ class RowGuard implements PostgresGuard {
   }
 
   async take(client: PostgresQueryable, lock: FenceSource, id: PostgresKey): Promise<void> {
-    const key = checkedKey(id);
+    const key = checkedRowKey(id);
     await this.#take(client, this.#guarded(fenceOf(lock), key), key);
   }
 
@@ -134,7 +135,7 @@ class RowGuard implements PostgresGuard {
     statement: GuardedStatement,
     firstTry?: string,
   ): Promise<R> {
-    const key = checkedKey(id);
+    const key = checkedRowKey(id);
     const guarded = this.#guarded(fenceOf(lock), key);
     for (let attempt = 1; ; attempt += 1) {
       const session = await PostgresSession.open(this.#pool);
@@ -202,15 +203,6 @@ class RowGuard implements PostgresGuard {
         "is needed to find the row; or give its key as the second argument",
       );
     }
-    return this.#options.keyFor === undefined ? fence.resource : checkedKey(this.#options.keyFor(fence.resource));
+    return this.#options.keyFor === undefined ? fence.resource : checkedRowKey(this.#options.keyFor(fence.resource));
   }
-}
-
-function checkedKey(id: unknown): PostgresKey {
-  if (typeof id === "bigint" || (typeof id === "number" && Number.isSafeInteger(id))) return id;
-  if (typeof id === "string" && isWellFormed(id)) return id;
-  throw new InvalidArgumentError(
-    "id",
-    `must be a well-formed string, a safe integer or a bigint, not ${described(id)}`,
-  );
 }

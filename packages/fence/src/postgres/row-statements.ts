@@ -1,8 +1,8 @@
 import { InvalidArgumentError } from "../errors.js";
-import { described } from "../fence.js";
 import { checkOptionNames } from "../options.js";
 import { reportingOptionNames } from "../reporting.js";
 import type { ReportingOptions } from "../reporting.js";
+import { checkNotOwn, columnEntries } from "../row-arguments.js";
 import { quotedIdentifier, quotedTable } from "./identifiers.js";
 
 export interface PostgresGuardOptions extends ReportingOptions {
@@ -77,11 +77,7 @@ export function rowStatements(options: PostgresGuardOptions): RowStatements {
 
 /** Columns and values of an object, in one order. `undefined` is refused: the driver would write NULL. */
 export function checkedValues(values: unknown, columnsMin: number): { columns: string[]; parameters: unknown[] } {
-  if (typeof values !== "object" || values === null || Array.isArray(values)) {
-    throw new InvalidArgumentError("values", `must be an object of columns, not ${described(values)}`);
-  }
-  const entries = Object.entries(values);
-  if (entries.length < columnsMin) throw new InvalidArgumentError("values", "names no column");
+  const entries = columnEntries(values, columnsMin);
   const missing = entries.find(([, value]) => value === undefined);
   if (missing !== undefined) {
     throw new InvalidArgumentError(`values.${missing[0]}`, "is undefined: leave the column out, or write null");
@@ -90,8 +86,8 @@ export function checkedValues(values: unknown, columnsMin: number): { columns: s
 }
 
 function valueColumn(column: string, key: string, fence: string): string {
-  const quoted = quotedIdentifier(column, `values.${column}`);
-  if (quoted === key) throw new InvalidArgumentError(`values.${column}`, "is the key, which the second argument gives");
-  if (quoted === fence) throw new InvalidArgumentError(`values.${column}`, "is the fence, which only the guard writes");
+  const argument = `values.${column}`;
+  const quoted = quotedIdentifier(column, argument);
+  checkNotOwn(quoted, argument, { key, fence, isSame: Object.is });
   return quoted;
 }

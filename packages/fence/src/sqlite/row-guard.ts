@@ -1,10 +1,11 @@
 import { IncompatibleResourceError, InvalidArgumentError, ResourceMissingError } from "../errors.js";
-import { described, fenceOf, isWellFormed } from "../fence.js";
+import { fenceOf } from "../fence.js";
 import type { FenceSource } from "../fence.js";
 import type { Guarded } from "../guarded.js";
 import { checkOptionNames } from "../options.js";
 import { StaleReporter, reportingOptionNames } from "../reporting.js";
 import type { ReportingOptions } from "../reporting.js";
+import { checkedRowKey, checkNotOwn, columnEntries, isSameInCapitals } from "../row-arguments.js";
 import { quotedName } from "./identifiers.js";
 import { refusalFrom } from "./register.js";
 import { checkBindable, checkDatabase, isInTransaction, rowsOf, runTransaction } from "./session.js";
@@ -57,7 +58,7 @@ class RowGuard implements SqliteGuard {
     this.#table = quotedName(options.table, "options.table");
     this.#key = quotedName(options.key, "options.key");
     this.#fence = quotedName(options.fence, "options.fence");
-    if (this.#isSame(this.#key, this.#fence)) {
+    if (isSameInCapitals(this.#key, this.#fence)) {
       throw new InvalidArgumentError("options.fence", "must be another column than the key");
     }
     this.#database = database;
@@ -132,38 +133,21 @@ class RowGuard implements SqliteGuard {
   }
 
   #guarded(lock: FenceSource, id: unknown): Guarded {
-    const isKey = typeof id === "bigint" || Number.isSafeInteger(id) || (typeof id === "string" && isWellFormed(id));
-    if (!isKey) {
-      throw new InvalidArgumentError(
-        "id",
-        `must be a well-formed string, a safe integer or a bigint, not ${described(id)}`,
-      );
-    }
+    const key = checkedRowKey(id);
     const fence = fenceOf(lock);
-    return { ...fence, resource: fence.resource ?? `${this.#options.table}/${String(id)}` };
+    return { ...fence, resource: fence.resource ?? `${this.#options.table}/${key}` };
   }
 
   #checkedValues(values: unknown, columnsMin: number): { names: string[]; bound: unknown[] } {
-    if (typeof values !== "object" || values === null || Array.isArray(values)) {
-      throw new InvalidArgumentError("values", `must be an object of columns, not ${described(values)}`);
-    }
-    const entries = Object.entries(values);
-    if (entries.length < columnsMin) throw new InvalidArgumentError("values", "names no column");
+    const entries = columnEntries(values, columnsMin);
+    const own = { key: this.#key, fence: this.#fence, isSame: isSameInCapitals };
     const names = entries.map(([column, value]) => {
       const argument = `values.${column}`;
       const name = quotedName(column, argument);
-      if (this.#isSame(name, this.#key))
-        throw new InvalidArgumentError(argument, "is the key, which the second argument gives");
-      if (this.#isSame(name, this.#fence))
-        throw new InvalidArgumentError(argument, "is the fence, which only the guard writes");
+      checkNotOwn(name, argument, own);
       checkBindable(value, argument);
       return name;
     });
     return { names, bound: entries.map(([, value]) => value) };
-  }
-
-  /** SQLite's names are the same in capitals. */
-  #isSame(name: string, other: string): boolean {
-    return name.toLowerCase() === other.toLowerCase();
   }
 }
