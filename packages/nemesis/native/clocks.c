@@ -1,8 +1,7 @@
 /*
  * What libfaketime leaves to be done in a process whose clocks are faked; preloaded before it.
  *
- * The machine's uptime is read from a file, which runs at its own rate. Without that file libuv asks the clock, and that one is faked with the
- * others.
+ * The machine's uptime is read from a file, which runs at its own rate. The process finds the faked clock there, in the same steps of 10 ms.
  *
  * A process whose clocks are wrong can't say when something happened. What HOLDFAST_TRUE_CLOCK names looks to it like a file, in which the
  * machine's monotonic clock stands in nanoseconds.
@@ -36,6 +35,15 @@ static int read_true_clock(struct timespec *now) {
   return clock == NULL ? -1 : clock(CLOCK_MONOTONIC, now);
 }
 
+static int file_of(const char *name, const char *text, int length) {
+  int file = memfd_create(name, MFD_CLOEXEC);
+  if (file >= 0 && (write(file, text, (size_t)length) != length || lseek(file, 0, SEEK_SET) != 0)) {
+    close(file);
+    return -1;
+  }
+  return file;
+}
+
 static int open_true_clock(void) {
   struct timespec now;
   char text[32];
@@ -44,21 +52,22 @@ static int open_true_clock(void) {
     return -1;
   }
   int length = snprintf(text, sizeof text, "%lld%09ld\n", (long long)now.tv_sec, now.tv_nsec);
-  int file = memfd_create("true-clock", MFD_CLOEXEC);
-  if (file >= 0 && (write(file, text, (size_t)length) != length || lseek(file, 0, SEEK_SET) != 0)) {
-    close(file);
-    return -1;
-  }
-  return file;
+  return file_of("true-clock", text, length);
+}
+
+/* How long the processors were idle is said too, by the kernel: nobody here asks. */
+static int open_uptime(void) {
+  struct timespec now;
+  char text[64];
+  if (clock_gettime(CLOCK_BOOTTIME, &now) != 0) return -1;
+  int length = snprintf(text, sizeof text, "%lld.%02ld 0.00\n", (long long)now.tv_sec, now.tv_nsec / 10000000);
+  return file_of("uptime", text, length);
 }
 
 static int open_other(const char *name, const char *path, int flags, mode_t mode) {
   const char *clock = getenv("HOLDFAST_TRUE_CLOCK");
   if (path != NULL && clock != NULL && strcmp(path, clock) == 0) return open_true_clock();
-  if (path != NULL && strcmp(path, "/proc/uptime") == 0) {
-    errno = ENOENT;
-    return -1;
-  }
+  if (path != NULL && strcmp(path, "/proc/uptime") == 0) return open_uptime();
   open_function next = (open_function)dlsym(RTLD_NEXT, name);
   return next(path, flags, mode);
 }

@@ -135,15 +135,18 @@ describe("faults of the machine", { timeout: 240_000 }, () => {
     const startMs = performance.now();
     let byItsClock = 0;
     let byItsUptime = 0;
+    let hasFineUptime = false;
     for (let turn = 0; turn < 10; turn += 1) {
       const before = trueMs();
       const { tookMs, uptimeMs, trueMs: told } = await victim.look(path);
       assert.ok(told > before && told < trueMs(), `it knows the true time: ${told}, after ${before}`);
       byItsClock += tookMs;
       byItsUptime += uptimeMs;
+      hasFineUptime ||= Math.round(uptimeMs) % 1_000 !== 0;
     }
     const tookMs = performance.now() - startMs;
-    assert.ok(byItsClock >= 2_000 && byItsUptime >= 1_800, `${byItsClock} and ${byItsUptime} ms by its own clocks`);
+    assert.ok(byItsClock >= 2_000, `${byItsClock} ms by its own clock`);
+    assert.ok(hasFineUptime && Math.abs(byItsUptime - byItsClock) < byItsClock / 2, `${byItsUptime} ms by its uptime`);
     assert.ok(tookMs < byItsClock / 2, `${tookMs} ms in truth, ${byItsClock} by its clock`);
   });
 
