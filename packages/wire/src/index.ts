@@ -21,3 +21,5 @@ export {
   encodeHardState,
   encodeSnapshotPiece,
 } from "./stored-codec.js";
+export { parseSequencer, sealSequencer, sequencerToSign } from "./sequencer.js";
+export type { Sequencer, SequencerClaim } from "./sequencer.js";

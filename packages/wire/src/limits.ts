@@ -31,6 +31,8 @@ export const limits = {
   addressBytesMax: 263,
   /** A session's key: 16 random bytes as lower-case hex digits. */
   keyDigits: 32,
+  /** The id of a key that signs sequencers: the first 8 bytes of its public key's SHA-256, as lower-case hex digits. It tells keys apart, no more. */
+  signingKeyIdDigits: 16,
   /**
    * 3 election timeouts + 500 ms is what a node demands, so no configuration can allow less. The node checks its own
    * minimum.
