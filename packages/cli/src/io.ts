@@ -9,6 +9,10 @@ export interface Io {
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** Stdin is a terminal. */
   readonly isInteractive: boolean;
+  /** Stdout is a terminal, and nobody has asked it to stay plain: NO_COLOR (no-color.org), TERM=dumb. */
+  readonly hasColours: boolean;
+  /** Stderr is a terminal whose last line can be written over. */
+  readonly isStatusLine: boolean;
 }
 
 export interface ProcessIo {
@@ -32,10 +36,16 @@ export function processIo(): ProcessIo {
     err: (text) => void stderr.write(text),
     environment: process.env,
     isInteractive: process.stdin.isTTY === true,
+    hasColours: stdout.isTTY === true && isCapable(process.env) && !process.env["NO_COLOR"],
+    isStatusLine: stderr.isTTY === true && isCapable(process.env),
   };
   const flush = async (): Promise<NodeJS.ErrnoException | null> => {
     for (const stream of [stdout, stderr]) await new Promise<void>((resolve) => stream.write("", () => resolve()));
     return problem;
   };
   return { io, flush };
+}
+
+function isCapable({ TERM: terminal }: Io["environment"]): boolean {
+  return terminal !== "dumb";
 }

@@ -4,6 +4,8 @@ import type { Io } from "../src/io.js";
 export class MemoryIo implements Io {
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly isInteractive = false;
+  readonly hasColours: boolean = false;
+  readonly isStatusLine: boolean = false;
   stdout = "";
   stderr = "";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { columns, facts, plain } from "../src/output.js";
+import { columns, facts, paintFor, plain } from "../src/output.js";
 
 test("columns are aligned; numbers to the right", () => {
   assert.equal(
@@ -30,4 +30,16 @@ test("names from strangers can't steer the terminal, and show where they end", (
   assert.equal(plain("\u001b[2Ja\nb"), "\\u001b[2Ja\\u000ab");
   assert.equal(plain("a\u202eb\ud800"), "a\\u202eb\\ud800");
   for (const text of ["", " a", "a ", "a  b", "-"]) assert.equal(plain(text), `"${text}"`);
+});
+
+test("colours change no column, and nothing without a terminal", () => {
+  const rows = [
+    ["n1", "7"],
+    ["node2", "12"],
+  ];
+  const styleOf = (row: number, column: number): "red" | null => (row === 0 && column === 1 ? "red" : null);
+  const painted = columns(["NODE", "TERM"], rows, { paint: (style, text) => `<${style}>${text}</>`, styleOf });
+  assert.equal(painted, "<bold>NODE</>   <bold>TERM</>\nn1        <red>7</>\nnode2    12\n");
+  assert.equal(painted.replace(/<[^>]*>/g, ""), columns(["NODE", "TERM"], rows));
+  assert.equal(paintFor({ hasColours: false })("red", "a"), "a");
 });

@@ -12,7 +12,7 @@ import { integerOption } from "../durations.js";
 import type { ExitName } from "../exit-codes.js";
 import { exitCodes } from "../exit-codes.js";
 import type { Io } from "../io.js";
-import { json } from "../output.js";
+import { json, paintFor } from "../output.js";
 import { withBackupFailures } from "./backup-failures.js";
 import { readConfig } from "./node.js";
 
@@ -40,7 +40,11 @@ export function addDoctorCommand(program: Command, context: Context): void {
     .action(async (options: DoctorOptions) => {
       const findings = options.data === undefined ? await examine(options, context.io) : await dissect(options);
       const verdict = verdictOf(findings);
-      context.io.out(options.json === true ? json({ verdict, findings: sorted(findings) }) : findingsText(findings));
+      context.io.out(
+        options.json === true
+          ? json({ verdict, findings: sorted(findings) })
+          : findingsText(findings, paintFor(context.io)),
+      );
       context.setExitCode(exitCodes[exitFor[verdict]]);
     });
 }

@@ -10,7 +10,7 @@ import { manual } from "../doctor/finding.js";
 import { MemberSteps } from "../members/member-steps.js";
 import { membersSummary, membersText } from "../members/member-table.js";
 import { identityAt } from "../members/node-identity.js";
-import { json } from "../output.js";
+import { json, paintFor } from "../output.js";
 
 interface AddressOptions extends ClusterOptions {
   readonly peer: string;
@@ -42,7 +42,7 @@ function addList(member: Command, context: Context): void {
     .description("the members, as the leader sees them")
     .action(async (options: ClusterOptions) => {
       const view = membersSummary(await withClient(options, context.io, (holdfast) => holdfast.members()));
-      context.io.out(options.json === true ? json(view) : membersText(view));
+      context.io.out(options.json === true ? json(view) : membersText(view, paintFor(context.io)));
     });
 }
 

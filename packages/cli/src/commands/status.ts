@@ -8,7 +8,8 @@ import { formatDuration } from "../durations.js";
 import { exitCodes } from "../exit-codes.js";
 import { shortened } from "../failures.js";
 import type { Io } from "../io.js";
-import { columns, json, plain } from "../output.js";
+import { columns, json, paintFor, plain, unpainted } from "../output.js";
+import type { Paint, Style } from "../output.js";
 import { withReadiness } from "../readiness.js";
 
 /** One node that hangs must not hold back the others' word for longer. */
@@ -19,7 +20,7 @@ export function addStatusCommand(program: Command, context: Context): void {
     .description("who leads, and how each node is; exit code 1 when nobody leads")
     .action(async (options: ClusterOptions) => {
       const status = await withPercents(summaryOf(await reportsFor(options, context.io)), options, context.io);
-      context.io.out(options.json === true ? json(status) : statusText(status));
+      context.io.out(options.json === true ? json(status) : statusText(status, paintFor(context.io)));
       if (status.leader === null) context.setExitCode(exitCodes.error);
     });
 }
@@ -177,7 +178,10 @@ const head = [
   "CLIENTS",
 ];
 
-export function statusText(status: StatusSummary): string {
+const roleColumn = head.indexOf("ROLE");
+const roleStyles: Readonly<Record<string, Style>> = { leader: "green", unreachable: "red", joining: "yellow" };
+
+export function statusText(status: StatusSummary, paint: Paint = unpainted): string {
   const cell = (value: number | null): string => (value === null ? "" : String(value));
   const rows = status.nodes.map((node) => [
     plain(node.id ?? "?"),
@@ -196,10 +200,13 @@ export function statusText(status: StatusSummary): string {
     plain(node.endpoint),
   ]);
   const errors = new Set(status.nodes.flatMap(({ error }) => (error === null ? [] : [`${plain(error)}\n`])));
-  const leads = status.leader === null ? "nobody leads" : `${plain(status.leader)} leads in term ${status.term}`;
+  const styleOf = (row: number, column: number): Style | null =>
+    column === roleColumn ? (roleStyles[status.nodes[row]?.role ?? ""] ?? null) : null;
+  const leads =
+    status.leader === null ? paint("red", "nobody leads") : `${plain(status.leader)} leads in term ${status.term}`;
   const version = status.clusterVersion === null ? "" : ` at version ${status.clusterVersion}`;
   const cluster = status.clusterId === null ? "" : `cluster ${plain(status.clusterId)}${version}: `;
-  return `${cluster}${leads}\n\n${columns(head, rows)}${errors.size === 0 ? "" : `\n${[...errors].join("")}`}`;
+  return `${cluster}${leads}\n\n${columns(head, rows, { paint, styleOf })}${errors.size === 0 ? "" : `\n${[...errors].join("")}`}`;
 }
 
 /** "1", or "1-2". Empty for a node that doesn't answer. */

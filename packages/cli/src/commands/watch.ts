@@ -3,7 +3,8 @@ import type { WatchEvent } from "@holdfast/client";
 import type { Command } from "commander";
 import { withClient, withCluster } from "../context.js";
 import type { ClusterOptions, Context } from "../context.js";
-import { json, plain } from "../output.js";
+import { json, paintFor, plain, unpainted } from "../output.js";
+import type { Paint, Style } from "../output.js";
 
 interface WatchOptions extends ClusterOptions {
   readonly exact?: boolean;
@@ -15,19 +16,26 @@ export function addWatchCommand(program: Command, context: Context): void {
     .argument("[prefix]", "only locks whose names begin with it", "")
     .option("--exact", "only the lock of that very name")
     .action(async (name: string, options: WatchOptions) => {
+      const paint = paintFor(context.io);
       await withClient(options, context.io, async (holdfast) => {
         for await (const event of holdfast.watch(name, { prefix: options.exact !== true })) {
-          context.io.out(options.json === true ? json(event) : eventText(event));
+          context.io.out(options.json === true ? json(event) : eventText(event, paint));
         }
       });
     });
 }
 
+const styles: Readonly<Partial<Record<WatchEvent["type"], Style>>> = { granted: "green", lost: "red", gap: "yellow" };
+const typeWidth = "delay_ended".length;
+
 /** Index first: it is the order of the log, and rises. */
-export function eventText(event: WatchEvent): string {
+export function eventText(event: WatchEvent, paint: Paint = unpainted): string {
   const at = String(event.index).padStart(8);
-  if (event.type === "gap") return `${at}  gap          changes up to here may be missing\n`;
+  const style = styles[event.type];
+  const type = style === undefined ? event.type : paint(style, event.type);
+  const space = " ".repeat(typeWidth - event.type.length);
+  if (event.type === "gap") return `${at}  ${type}${space}  changes up to here may be missing\n`;
   const place = event.slot === null ? "" : `  place ${event.slot}`;
   const token = event.type === "delay_ended" ? "" : `  token ${event.token}`;
-  return `${at}  ${event.type.padEnd(11)}  ${plain(event.name)}${token}${place}\n`;
+  return `${at}  ${type}${space}  ${plain(event.name)}${token}${place}\n`;
 }

@@ -1,5 +1,6 @@
 /** What a doctor finds, and how it is told. */
-import { plain } from "../output.js";
+import { plain, unpainted } from "../output.js";
+import type { Paint, Style } from "../output.js";
 
 /** "warning": works, and should be looked at before it doesn't. */
 export type Severity = "ok" | "warning" | "problem";
@@ -56,11 +57,14 @@ export function sorted(findings: readonly Finding[]): readonly Finding[] {
   return order.flatMap((severity) => findings.filter((finding) => finding.severity === severity));
 }
 
-export function findingsText(findings: readonly Finding[]): string {
+const styles: Readonly<Record<Severity, Style>> = { ok: "green", warning: "yellow", problem: "red" };
+
+export function findingsText(findings: readonly Finding[], paint: Paint = unpainted): string {
   const width = Math.max(...findings.map(({ check }) => check.length));
   const indent = " ".repeat("problem".length + width + 4);
   const lines = sorted(findings).map(({ severity, check, node, seen, why, mend }) => {
-    const head = `${severity.padEnd("problem".length)}  ${check.padEnd(width)}  `;
+    const space = " ".repeat("problem".length - severity.length);
+    const head = `${paint(styles[severity], severity)}${space}  ${check.padEnd(width)}  `;
     const subject = node === null ? "" : `${plain(node)}: `;
     const more = why === null || mend === null ? "" : `\n${indent}${plain(why)}\n${indent}-> ${plain(mend)}`;
     return `${head}${subject}${plain(seen)}${more}\n`;

@@ -1,7 +1,8 @@
 /** Who belongs to the cluster, for people and for scripts. */
 import type { MembersView, MemberView } from "@holdfast/client";
 import { rangeText } from "../commands/status.js";
-import { columns, plain } from "../output.js";
+import { columns, plain, unpainted } from "../output.js";
+import type { Paint, Style } from "../output.js";
 
 /** joining: a learner that has not caught up. leaving: a voter that a change under way removes. */
 export type ShownRole = "voter" | "learner" | "joining" | "leaving";
@@ -26,7 +27,13 @@ function shownRole({ role, isCaughtUp }: MemberView): ShownRole {
 
 const head = ["NODE", "ROLE", "UP", "LOG %", "RUNS", "PEERS", "CLIENTS"];
 
-export function membersText({ clusterId, leader, members, removed, isChanging }: MembersSummary): string {
+const roleColumn = head.indexOf("ROLE");
+const upColumn = head.indexOf("UP");
+
+export function membersText(
+  { clusterId, leader, members, removed, isChanging }: MembersSummary,
+  paint: Paint = unpainted,
+): string {
   const rows = members.map((member) => [
     plain(member.id),
     member.role,
@@ -36,7 +43,11 @@ export function membersText({ clusterId, leader, members, removed, isChanging }:
     plain(member.peer),
     plain(member.client),
   ]);
+  const styleOf = (row: number, column: number): Style | null => {
+    if (column === upColumn && members[row]?.isUp === false) return "red";
+    return column === roleColumn && ["joining", "leaving"].includes(members[row]?.role ?? "") ? "yellow" : null;
+  };
   const state = isChanging ? "; a change is under way" : "";
   const gone = removed.length === 0 ? "" : `\nremoved, for ever: ${removed.map(plain).join(", ")}\n`;
-  return `cluster ${plain(clusterId)}: ${plain(leader)} leads${state}\n\n${columns(head, rows)}${gone}`;
+  return `cluster ${plain(clusterId)}: ${plain(leader)} leads${state}\n\n${columns(head, rows, { paint, styleOf })}${gone}`;
 }

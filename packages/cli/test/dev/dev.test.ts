@@ -46,6 +46,8 @@ function startDev(
       err: (text) => (errors += text),
       environment: {},
       isInteractive: false,
+      hasColours: false,
+      isStatusLine: false,
     },
     readNodes: (text) => {
       texts.push(text);
