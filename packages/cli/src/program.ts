@@ -15,6 +15,7 @@ const commands: Readonly<Record<string, () => Promise<AddCommand>>> = {
   dev: async () => (await import("./commands/dev.js")).addDevCommand,
   node: async () => (await import("./commands/node.js")).addNodeCommand,
   lock: async () => (await import("./commands/lock.js")).addLockCommand,
+  elect: async () => (await import("./commands/elect.js")).addElectCommand,
   status: async () => (await import("./commands/status.js")).addStatusCommand,
   doctor: async () => (await import("./commands/doctor.js")).addDoctorCommand,
   ls: async () => (await import("./commands/queries.js")).addLsCommand,
@@ -30,7 +31,7 @@ const commands: Readonly<Record<string, () => Promise<AddCommand>>> = {
 };
 
 /** They look after signals themselves: what they have begun ends in order. */
-const withSignalsOfTheirOwn: readonly string[] = ["dev", "node", "lock", "bench"];
+const withSignalsOfTheirOwn: readonly string[] = ["dev", "node", "lock", "elect", "bench"];
 
 /**
  * Runs one command; `words` without node and program. Resolves with the exit code, never rejects. Without `signals` none is heard, but by

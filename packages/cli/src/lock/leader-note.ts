@@ -1,4 +1,4 @@
-/** Tells once that a wait is a wait for the cluster, not for the lock. */
+/** Tells once for each wait that it is a wait for the cluster, not for the lock. */
 import type { Logger } from "@holdfast/client";
 
 const noteAfterMs = 2_000;
@@ -10,6 +10,7 @@ export class LeaderNote {
   readonly #afterMs: number;
   #timer: NodeJS.Timeout | null = null;
   #isOver = false;
+  #hasLeader = false;
 
   constructor(tell: () => void, afterMs: number = noteAfterMs) {
     this.#tell = tell;
@@ -24,6 +25,12 @@ export class LeaderNote {
     this.#arm();
   }
 
+  /** Another wait begins. */
+  start(): void {
+    this.#isOver = false;
+    if (!this.#hasLeader) this.#arm();
+  }
+
   /** The lock is obtained, or no longer waited for. */
   cancel(): void {
     this.#isOver = true;
@@ -31,8 +38,10 @@ export class LeaderNote {
   }
 
   #onInfo(message: string | undefined): void {
-    if (message === "leader found") this.#disarm();
-    else if (message === "leader lost") this.#arm();
+    if (message !== "leader found" && message !== "leader lost") return;
+    this.#hasLeader = message === "leader found";
+    if (this.#hasLeader) this.#disarm();
+    else this.#arm();
   }
 
   #arm(): void {

@@ -12,7 +12,7 @@ export interface SignalSource {
 }
 
 export class SignalRelay {
-  /** Aborts at the first signal that asks to end, with the failure to end with, until `to` is called. */
+  /** Aborts at the first signal that asks to end, with the failure to end with. What already runs is told by `to`, and ends as it likes. */
   readonly waiting: AbortSignal;
   readonly #controller = new AbortController();
   readonly #source: SignalSource;
@@ -24,8 +24,8 @@ export class SignalRelay {
     for (const name of relayed) source.on(name, this.#onSignal);
   }
 
-  /** From now on signals go to the command. */
-  to(forward: (name: NodeJS.Signals) => void): void {
+  /** From now on signals go to the command; to none with null. */
+  to(forward: ((name: NodeJS.Signals) => void) | null): void {
     this.#forward = forward;
   }
 
@@ -34,8 +34,8 @@ export class SignalRelay {
   }
 
   readonly #onSignal = (name: NodeJS.Signals): void => {
-    if (this.#forward !== null) this.#forward(name);
-    else if (ending.has(name)) {
+    this.#forward?.(name);
+    if (ending.has(name)) {
       const code = 128 + constants.signals[name];
       this.#controller.abort(new CommandFailure(code, "interrupted", `interrupted by ${name} while waiting`));
     }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
-import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, test } from "node:test";
@@ -88,10 +88,15 @@ test("words reach the command as they are", async () => {
 });
 
 test("a lease that is renewed in time doesn't touch the command", async () => {
-  const lease = new FakeLease(400);
-  const renewal = setInterval(() => lease.renew(400), 50);
-  const result = await runnerOf("sleep 1.5; exit 7", lease, { graceMs: 100 }).run();
+  // Long enough for a machine that stalls.
+  const leaseMs = 1_500;
+  const lease = new FakeLease(leaseMs);
+  const renewal = setInterval(() => lease.renew(leaseMs), 50);
+  const end = setTimeout(() => writeFileSync(path.join(folder, "outlived"), ""), leaseMs + 100);
+  const script = 'until test -f "$FOLDER/outlived"; do sleep 0.05; done; exit 7';
+  const result = await runnerOf(script, lease, { graceMs: 100 }).run();
   clearInterval(renewal);
+  clearTimeout(end);
   assert.deepEqual(result, { kind: "ended", code: 7 });
 });
 

@@ -28,3 +28,19 @@ test("tells nothing once the wait is over", async () => {
   await sleep(50);
   assert.equal(told, 0);
 });
+
+test("tells it again in another wait that has no leader", async () => {
+  let told = 0;
+  const note = new LeaderNote(() => (told += 1), 20);
+  note.logger.info({}, "leader found");
+  note.cancel();
+  note.start();
+  await sleep(50);
+  assert.equal(told, 0, "there is one");
+  note.cancel();
+  note.logger.info({}, "leader lost");
+  const keepAlive = setInterval(() => undefined, 1_000);
+  note.start();
+  await until(() => told === 1, "told");
+  clearInterval(keepAlive);
+});
