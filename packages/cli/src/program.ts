@@ -28,6 +28,7 @@ const commands: Readonly<Record<string, () => Promise<AddCommand>>> = {
   backup: async () => (await import("./commands/backup.js")).addBackupCommand,
   restore: async () => (await import("./commands/restore.js")).addRestoreCommand,
   bench: async () => (await import("./commands/bench.js")).addBenchCommand,
+  completion: async () => (await import("./commands/completion.js")).addCompletionCommands,
 };
 
 /** They look after signals themselves: what they have begun ends in order. */
@@ -56,6 +57,13 @@ export async function runCli(words: readonly string[], io: Io, signals: SignalSo
   }
 }
 
+/** With all of its commands. */
+export async function loadAll(context: Context): Promise<Command> {
+  const program = createProgram(context);
+  for (const load of Object.values(commands)) (await load())(program, context);
+  return program;
+}
+
 function createProgram(context: Context): Command {
   const program = new Command("holdfast");
   program
@@ -76,7 +84,8 @@ function createProgram(context: Context): Command {
 
 /** The one that is called; all of them for the help, and to find what a misspelt name resembles. */
 async function commandsFor([name = ""]: readonly string[]): Promise<readonly AddCommand[]> {
-  const called = Object.hasOwn(commands, name) ? commands[name] : undefined;
+  const known = name === "complete" ? "completion" : name;
+  const called = Object.hasOwn(commands, known) ? commands[known] : undefined;
   return Promise.all((called === undefined ? Object.values(commands) : [called]).map((load) => load()));
 }
 

@@ -27,7 +27,7 @@ test("help goes to stdout with 0; no command at all prints it to stderr with 2",
   assert.deepEqual([help.code, help.err], [0, ""]);
   const names = [...help.out.matchAll(/^ {2}([a-z]+) /gm)].map((match) => match[1] ?? "");
   const before = ["dev", "node", "lock", "elect", "status", "doctor", "ls", "show", "watch", "release", "transfer"];
-  assert.deepEqual(names, [...before, "member", "upgrade", "backup", "restore", "bench", "help"]);
+  assert.deepEqual(names, [...before, "member", "upgrade", "backup", "restore", "bench", "completion", "help"]);
   for (const name of names.filter((one) => one !== "help")) {
     const own = await run([name, "--help"]);
     assert.equal(own.code, 0);
