@@ -19,7 +19,7 @@ interface Greeting {
   hearsOfNodes: boolean;
   /** What it has said while its welcome waits for a quorum round. */
   held: ClientMessage[] | null;
-  /** Frames in the host's queue. */
+  /** Messages in the host's queue. */
   waiting: number;
 }
 
@@ -55,13 +55,13 @@ export class ClientGateway implements ClientEvents {
   }
 
   onMessages(connection: ClientConnection, messages: readonly ClientMessage[]): void {
-    this.noteWaiting(connection, 1);
+    this.noteWaiting(connection, messages.length);
     this.host.enqueue(connection, messages);
   }
 
   /** One frame, in the host's turn. */
   handleFrame(connection: ClientConnection, messages: readonly ClientMessage[]): void {
-    this.noteWaiting(connection, -1);
+    this.noteWaiting(connection, -messages.length);
     for (const message of messages) this.handle(connection, message);
   }
 

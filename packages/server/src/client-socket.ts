@@ -22,8 +22,8 @@ export interface ClientSocketOwner {
   onDirty(connection: ClientSocket): void;
 }
 
-/** Frames of one connection that may wait for the node's turn; a client that keeps the rules sends one at a time, or a few. */
-const waitingFramesMax = 64;
+/** Messages of one connection that may wait for the node's turn, in whatever frames: some milliseconds of its work. */
+const waitingMessagesMax = 1_024;
 
 export class ClientSocket implements ClientConnection {
   readonly id: number;
@@ -71,9 +71,9 @@ export class ClientSocket implements ClientConnection {
     if (this.outbox.length === 1) this.owner.onDirty(this);
   }
 
-  noteWaiting(frames: number): void {
-    if (frames >= waitingFramesMax) this.socket.pause();
-    else if (frames <= waitingFramesMax / 4) this.socket.resume();
+  noteWaiting(messages: number): void {
+    if (messages >= waitingMessagesMax) this.socket.pause();
+    else if (messages <= waitingMessagesMax / 4) this.socket.resume();
   }
 
   close(code: number, reason: string): void {

@@ -48,8 +48,8 @@ export interface ClientConnection {
   readonly remote: string;
   /** Queues a message; all of one turn leave in one frame. Drops when the connection is closed; closes it when its buffer is full. */
   send(message: ServerMessage): void;
-  /** How many of its frames wait to be handled: while there are too many, no more are read from it. */
-  noteWaiting(frames: number): void;
+  /** How many of its messages wait to be handled: while there are too many, no more are read from it. */
+  noteWaiting(messages: number): void;
   /** `code` is a websocket close code. */
   close(code: number, reason: string): void;
 }

@@ -19,9 +19,10 @@ import type { Transfers } from "./transfers.js";
 import type { TurnLoop } from "./turn-loop.js";
 import type { NodeEvent, TurnQueue } from "./turn-queue.js";
 
-/** Clients' frames handled in one turn: at most, and however long they take. */
+/** Clients' frames handled in one turn at most. */
 const framesPerTurnMax = 1_024;
-const framesPerTurnMin = 32;
+/** Clients' messages handled in one turn, however long they take. Messages, not frames: a frame has up to 4,096 of them. */
+const messagesPerTurnMin = 32;
 
 export interface TurnParts {
   readonly loop: Pick<TurnLoop, "nowMs" | "isTurnLong">;
@@ -94,11 +95,13 @@ export class Turn {
 
   private handleFrames(): void {
     const { loop, queue, gateway } = this.parts;
+    let messages = 0;
     for (let count = 0; count < framesPerTurnMax; count += 1) {
       // Clients get on too when the rest of the turn takes long.
-      if (count >= framesPerTurnMin && loop.isTurnLong) return;
+      if (messages >= messagesPerTurnMin && loop.isTurnLong) return;
       const frame = queue.takeFrame();
       if (frame === undefined) return;
+      messages += frame.messages.length;
       gateway.handleFrame(frame.connection, frame.messages);
     }
   }

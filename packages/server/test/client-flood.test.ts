@@ -17,22 +17,22 @@ describe("a flood of frames", () => {
     await until(() => messages.length === 1, "hello");
     const [connection] = opened;
     assert.ok(connection);
-    connection.noteWaiting(64);
+    connection.noteWaiting(1_024);
     const count = 3_000;
     const payload = new Uint8Array(10_000);
     for (let at = 0; at < count; at += 1) socket.send(encodeClientFrame([{ kind: "command", payload }]));
     await sleep(400);
     const read = messages.length;
     assert.ok(read < 100, `${read} frames were read`);
-    connection.noteWaiting(63);
+    connection.noteWaiting(1_023);
     await sleep(50);
     assert.equal(messages.length, read, "not before there is room");
     assert.deepEqual(closed, [], "ten periods without a word");
-    connection.noteWaiting(16);
+    connection.noteWaiting(256);
     await until(() => messages.length === count + 1, "all of it");
   });
 
-  test("is counted by the node, frame by frame", async () => {
+  test("is counted by the node, message by message", async () => {
     const cluster = new VirtualCluster({ nodes: 1 });
     const leader = await cluster.leader();
     const counts: number[] = [];
@@ -40,14 +40,14 @@ describe("a flood of frames", () => {
       id: 1,
       remote: "",
       send() {},
-      noteWaiting: (frames) => counts.push(frames),
+      noteWaiting: (waiting) => counts.push(waiting),
       close() {},
     };
     const { gateway } = leader.host ?? assert.fail("no host");
     gateway.onOpened(connection);
-    for (let at = 0; at < 3; at += 1) gateway.onMessages(connection, [hello]);
-    assert.deepEqual(counts, [1, 2, 3]);
+    for (const frame of [[hello], [hello, hello], [hello]]) gateway.onMessages(connection, frame);
+    assert.deepEqual(counts, [1, 3, 4]);
     await cluster.clock.pass(10);
-    assert.deepEqual(counts, [1, 2, 3, 2, 1, 0]);
+    assert.deepEqual(counts, [1, 3, 4, 3, 1, 0]);
   });
 });

@@ -30,7 +30,15 @@ describe("turn queue", () => {
     assert.equal(queue.takeFrame(), undefined);
   });
 
-  it("lets a leader hear its peers through a flood of clients", async () => {
+  const floods: [string, { frames: number; messages: number; messageMs: number }][] = [
+    ["of frames", { frames: 1_000, messages: 1, messageMs: 1 }],
+    ["of messages in few frames", { frames: 30, messages: 100, messageMs: 0.3 }],
+  ];
+  for (const [what, flood] of floods)
+    it(`lets a leader hear its peers through a flood ${what}`, () => keepsLeading(flood));
+
+  /** So much comes each second that the loop is busy all the time. */
+  async function keepsLeading({ frames, messages, messageMs }: (typeof floods)[number][1]): Promise<void> {
     const cluster = new VirtualCluster();
     const leader = await cluster.leader();
     const term = leader.host?.status().term;
@@ -38,16 +46,16 @@ describe("turn queue", () => {
     await client.expect("welcome");
     const { host } = leader;
     assert.ok(host);
-    // Each frame costs 1 ms, and a thousand come each second: the loop is busy all the time.
     const handle = host.gateway.handleFrame.bind(host.gateway);
-    host.gateway.handleFrame = (from, messages) => {
-      cluster.clock.nowMs += 1;
-      handle(from, messages);
+    host.gateway.handleFrame = (from, handled) => {
+      cluster.clock.nowMs += handled.length * messageMs;
+      handle(from, handled);
     };
+    const query = { kind: "query", id: 1, query: { kind: "status" } } as const;
     let isFlood = true;
     const flood = (): void => {
-      for (let count = 0; count < 1_000 && isFlood; count += 1)
-        host.gateway.onMessages(client, [{ kind: "query", id: 1, query: { kind: "status" } }]);
+      const frame = Array.from({ length: messages }, () => query);
+      for (let count = 0; count < frames && isFlood; count += 1) host.gateway.onMessages(client, frame);
       if (isFlood) cluster.clock.after(1_000, flood);
     };
     flood();
@@ -56,7 +64,7 @@ describe("turn queue", () => {
     assert.equal(leader.host?.status().role, "leader");
     assert.equal(leader.host?.status().term, term);
     assert.deepEqual(cluster.errors, []);
-  });
+  }
 
   it("decides what is due although frames come faster than they are handled", async () => {
     const cluster = new VirtualCluster({ nodes: 1 });

@@ -24,8 +24,8 @@ export class TappedConnection implements ClientConnection {
     this.#inner.send(message);
   }
 
-  noteWaiting(frames: number): void {
-    this.#inner.noteWaiting(frames);
+  noteWaiting(messages: number): void {
+    this.#inner.noteWaiting(messages);
   }
 
   close(code: number, reason: string): void {
