@@ -97,14 +97,24 @@ export class HoldfastPeer {
 
   /** The leader's process. */
   async leader() {
-    const node = await until("Holdfast has a leader", () => leaderAmong(this.#nodes, isLeader));
-    return this.#running().get(node.id);
+    const { id } = await this.#leadingNode();
+    return this.#running().get(id);
+  }
+
+  /** The leader's address for clients. */
+  async leaderEndpoint() {
+    const { client } = await this.#leadingNode();
+    return client;
   }
 
   /** The highest term that a node knows: it rises when another one stands for election. */
   async term() {
     const states = await Promise.all(this.#nodes.map((node) => statusOf(node)));
     return Math.max(...states.map(({ term }) => term));
+  }
+
+  #leadingNode() {
+    return until("Holdfast has a leader", () => leaderAmong(this.#nodes, isLeader));
   }
 
   #running() {
