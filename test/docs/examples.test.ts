@@ -94,7 +94,8 @@ function testsOf(document: string, environment: () => Readonly<Record<string, st
 }
 
 describe("programs that need a cluster only", () => {
-  for (const document of ["README.md", "docs/client.md"]) testsOf(document, () => ({}));
+  for (const document of ["README.md", "docs/client.md", "docs/tutorial.md", "docs/recipes.md"])
+    testsOf(document, () => ({}));
 });
 
 describe("programs that need a database too", { skip: skipWithoutDebianPostgres() }, () => {
