@@ -14,7 +14,8 @@ export const usage = `usage: npm run partition -- [options]
   --mode MODE        auto (default: network namespaces where the machine allows), netns, proxy
   --fast             the short form of each scenario
   --out FOLDER       where runs leave their folders; default: a new one in the system's temporary folder
-  --list             names of all scenarios, and what they show`;
+  --list             names of all scenarios, and what they show
+  --table FOLDERS    what the runs in these folders (each an --out) came to, as Markdown`;
 
 export type Mode = "auto" | "netns" | "proxy";
 
@@ -34,8 +35,13 @@ export interface RunCommand {
   readonly out: string | null;
 }
 
+export interface TableCommand {
+  readonly kind: "table";
+  readonly folders: readonly string[];
+}
+
 export type CommandRead =
-  | { readonly command: RunCommand | { readonly kind: "help" } | { readonly kind: "list" } }
+  | { readonly command: RunCommand | { readonly kind: "help" } | { readonly kind: "list" } | TableCommand }
   | { readonly problems: readonly string[] };
 
 const options = {
@@ -51,6 +57,7 @@ const options = {
   fast: { type: "boolean" },
   out: { type: "string" },
   list: { type: "boolean" },
+  table: { type: "string" },
   help: { type: "boolean" },
 } as const;
 
@@ -65,6 +72,7 @@ export function readCommand(words: readonly string[]): CommandRead {
   }
   if (values.help === true) return { command: { kind: "help" } };
   if (values.list === true) return { command: { kind: "list" } };
+  if (values.table !== undefined) return { command: { kind: "table", folders: values.table.split(",") } };
   const problems: string[] = [];
   const choice = readChoice(values, problems);
   const { mode = "auto", nodes = null } = values;

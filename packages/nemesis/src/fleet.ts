@@ -6,7 +6,11 @@ import { placeFor } from "./run/facilities.js";
 import type { Facilities } from "./run/facilities.js";
 import { runScenario } from "./run/run.js";
 import { linesOf } from "./run/tell.js";
+import type { RunResult } from "./report/results.js";
 import type { Scenario } from "./scenario/scenario.js";
+
+/** In the folder of the runs. */
+export const resultsFile = "results.ndjson";
 
 export interface FleetResult {
   readonly passed: readonly string[];
@@ -54,7 +58,7 @@ async function runOne(options: Parameters<typeof runScenario>[0], out: string): 
   try {
     const { summary } = await runScenario(options);
     for (const line of linesOf(summary, folder)) console.log(line);
-    appendFileSync(join(out, "results.ndjson"), `${JSON.stringify(withoutVerdict(summary))}\n`);
+    appendFileSync(join(out, resultsFile), `${JSON.stringify(withoutVerdict(summary))}\n`);
     return summary.isPassed;
   } catch (error) {
     console.log(`FAILED ${scenario.name}: ${folder}`);
@@ -64,7 +68,7 @@ async function runOne(options: Parameters<typeof runScenario>[0], out: string): 
 }
 
 /** It stands in the run's own folder. */
-function withoutVerdict(summary: Awaited<ReturnType<typeof runScenario>>["summary"]): object {
+function withoutVerdict(summary: Awaited<ReturnType<typeof runScenario>>["summary"]): RunResult {
   const { verdict, ...rest } = summary;
   return { ...rest, violations: verdict.violations.length };
 }

@@ -1,11 +1,13 @@
 /** The command line: npm run partition -- --help. */
-import { mkdtempSync } from "node:fs";
+import { mkdtempSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { readCommand, usage } from "./command-line.js";
 import type { Choice, Mode, RunCommand } from "./command-line.js";
-import { runFleet } from "./fleet.js";
+import { resultsFile, runFleet } from "./fleet.js";
 import { entrance, startAnew } from "./network/netns/enter.js";
+import { resultsText } from "./report/results.js";
+import type { RunResult } from "./report/results.js";
 import { ciSelection, readScenarioFile, scenarioNamed, scenarioNames } from "./scenario/library.js";
 import { ScenarioError } from "./scenario/parse.js";
 import { drawScenario } from "./scenario/random.js";
@@ -29,7 +31,19 @@ if ("problems" in read) {
 } else if (read.command.kind === "help") console.log(usage);
 else if (read.command.kind === "list") {
   for (const name of scenarioNames()) console.log(`${name}: ${scenarioNamed(name).about}`);
-} else process.exitCode = await run(read.command);
+} else if (read.command.kind === "table") process.exitCode = printTable(read.command.folders);
+else process.exitCode = await run(read.command);
+
+function printTable(folders: readonly string[]): number {
+  try {
+    const lines = folders.flatMap((folder) => readFileSync(join(folder, resultsFile), "utf8").trimEnd().split("\n"));
+    console.log(resultsText(lines.map((line) => JSON.parse(line) as RunResult)));
+    return 0;
+  } catch (error) {
+    console.error(`partition: --table: ${error instanceof Error ? error.message : String(error)}`);
+    return usageExitCode;
+  }
+}
 
 async function run(command: RunCommand): Promise<number> {
   const seed = seedOf(command.choice);

@@ -17,6 +17,7 @@ describe("the command line", () => {
       command: { ...run, choice: drawn },
     });
     assert.deepEqual(readCommand(["--list"]), { command: { kind: "list" } });
+    assert.deepEqual(readCommand(["--table", "a,b"]), { command: { kind: "table", folders: ["a", "b"] } });
   });
 
   it("has the short selection in its short form", () => {
