@@ -34,10 +34,14 @@ export interface LeaseSource {
   }>;
   /** Whether this one goes on. */
   hasHold(session: SessionId, of: number, token: number): boolean;
+  /** How much ends with a session; null when it has ended. */
+  sessionView(session: SessionId): { readonly holds: number; readonly waits: number } | null;
 }
 
 /** Ids in one entry: bounds the time of one apply. */
 const idsPerEntryMax = 1_000;
+/** Holds and waits that one expiry ends, but for those of its last session (at most 1,000): some 5 ms of an apply, on every node. */
+const endedPerEntryMax = 1_000;
 /** A refused timed proposal is tried again after this long. */
 const retryMs = 100;
 /** Fewer deadlines than this aren't worth a look for those of no use. */
@@ -354,15 +358,7 @@ export class LeaseKeeper {
   /** One entry in flight at a time: between two of them keepalives and heartbeats have their turns. */
   private proposeExpiries(now: number): void {
     if (this.expiriesInFlight > 0) return;
-    const part: Lease[] = [];
-    while (part.length === 0 && this.readyToExpire.length > 0) {
-      for (const lease of this.readyToExpire.splice(0, idsPerEntryMax)) {
-        // One that was renewed meanwhile is passed over; one that became ready again stands here twice, and counts once.
-        if (lease.isGone || lease.expiry !== "ready") continue;
-        lease.expiry = "proposed";
-        part.push(lease);
-      }
-    }
+    const part = this.takeReady();
     if (part.length === 0) return;
     this.expiriesInFlight = part.length;
     this.host.propose({ kind: "expireSessions", ids: part.map(idOf) }, () => {
@@ -373,6 +369,24 @@ export class LeaseKeeper {
         this.retryLater(lease, now);
       }
     });
+  }
+
+  private takeReady(): Lease[] {
+    const part: Lease[] = [];
+    let ended = 0;
+    let taken = 0;
+    for (const lease of this.readyToExpire) {
+      if (part.length === idsPerEntryMax || ended >= endedPerEntryMax) break;
+      taken += 1;
+      // One that was renewed meanwhile is passed over; one that became ready again stands here twice, and counts once.
+      if (lease.isGone || lease.expiry !== "ready") continue;
+      lease.expiry = "proposed";
+      part.push(lease);
+      const view = this.source?.sessionView(lease.session);
+      ended += (view?.holds ?? 0) + (view?.waits ?? 0);
+    }
+    this.readyToExpire.splice(0, taken);
+    return part;
   }
 
   private settleExpiry(lease: Lease): void {

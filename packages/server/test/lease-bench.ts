@@ -53,6 +53,19 @@ export class LeaseBench {
     return this.index;
   }
 
+  acquire(session: number, request: number, name: string): void {
+    const asked = {
+      names: [name],
+      mode: "exclusive",
+      slots: 0,
+      wait: true,
+      lockDelayMs: 0,
+      maxHoldMs: 0,
+      info: "",
+    } as const;
+    this.apply({ kind: "acquire", session, request, settled: 0, seen: [], ...asked });
+  }
+
   commit(): void {
     for (const command of this.tail.splice(0)) this.apply(command);
     this.keeper.flush();

@@ -253,6 +253,27 @@ describe("lease keeper: silence and expiry", () => {
   });
 });
 
+describe("lease keeper: sessions that hold much", () => {
+  it("end in entries that each end some 1,000 holds and waits, one in flight at a time", () => {
+    const bench = served();
+    const sessions = Array.from({ length: 40 }, () => bench.open(8_000));
+    for (const session of sessions) {
+      for (let request = 1; request <= 100; request += 1) bench.acquire(session, request, `${session}-${request}`);
+    }
+    const perEntry: number[] = [];
+    bench.pass(8_080, () => {
+      while (bench.tail.length > 0 || bench.rounds.length > 0) {
+        for (const command of bench.tail) if (command.kind === "expireSessions") perEntry.push(command.ids.length);
+        bench.commit();
+        bench.confirm();
+        bench.keeper.decide(bench.now);
+      }
+    });
+    assert.equal(bench.ended.length, 40);
+    assert.deepEqual(perEntry, [10, 10, 10, 10]);
+  });
+});
+
 describe("lease keeper: maxHold and lock-delay", () => {
   const acquire = {
     kind: "acquire",

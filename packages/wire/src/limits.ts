@@ -67,7 +67,7 @@ export const limits = {
 
   /** A silence count goes from 0 to 8 eighths of the TTL. */
   eighthsMax: 8,
-  /** Sessions named by one expireSessions, suspectSessions or renewSuspects: keeps its apply in the turn's budget. */
+  /** Sessions named by one expireSessions, suspectSessions or renewSuspects. The leader names fewer that hold much. */
   idsPerCommandMax: 1_000,
   /** An encoded command. The longest acquire and the longest expireSessions fit. */
   commandBytesMax: 65_536,

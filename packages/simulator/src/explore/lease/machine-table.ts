@@ -93,7 +93,9 @@ function sourceOf(machine: Machine): LeaseSource {
   const delays = [...machine.delays()];
   const holds = [...machine.timedHolds()];
   // No hold in these scopes has a maxHold that could be over.
-  return { sessions: () => sessions, delays: () => delays, timedHolds: () => holds, hasHold: () => true };
+  const sessionView = (id: SessionId): (typeof sessions)[number] | null =>
+    sessions.find((each) => each.id === id) ?? null;
+  return { sessions: () => sessions, delays: () => delays, timedHolds: () => holds, hasHold: () => true, sessionView };
 }
 
 /** Whether somebody holds the lock. */
