@@ -7,7 +7,7 @@ import { limits } from "@holdfast/wire";
 import type { NodeStatus } from "@holdfast/wire";
 import type { Config } from "./config.js";
 import type { RefusedBeginning } from "./formation.js";
-import type { Health } from "./http.js";
+import type { Health } from "./node-routes.js";
 import type { TimesSummary } from "./recent-times.js";
 
 /** Of the node host; there is none before the cluster is formed. */

@@ -1,6 +1,6 @@
 /** The client port: websockets for clients, plain HTTP beside them. */
 import { createServer } from "node:http";
-import type { IncomingMessage, Server, ServerResponse } from "node:http";
+import type { IncomingMessage, Server } from "node:http";
 import type { Socket } from "node:net";
 import { limits } from "@holdfast/wire";
 import { WebSocketServer } from "ws";
@@ -9,12 +9,12 @@ import type { Address } from "./address.js";
 import { ClientSocket } from "./client-socket.js";
 import { FlushQueue } from "./flush-queue.js";
 import { doorProblem } from "./http.js";
-import type { HttpOptions } from "./http.js";
+import type { HttpOptions, HttpSide } from "./http.js";
 import { closeServer, listenOn } from "./listening.js";
 import type { RejectionReason } from "./metrics.js";
 import type { ClientEvents, Clock, Logger } from "./ports.js";
 import { Sweeper } from "./sweeper.js";
-import { answerUpgrade, remoteOf } from "./upgrades.js";
+import { answerGarbage, answerOtherUpgrade, answerUpgrade, remoteOf } from "./upgrades.js";
 import { attachTo, closeTimeoutMs } from "./web-socket.js";
 import type { WsServerOptions } from "./web-socket.js";
 
@@ -36,7 +36,7 @@ export interface ClientListenerOptions {
 export interface ClientListenerParts {
   readonly clock: Clock;
   readonly logger: Logger;
-  handleRequest(request: IncomingMessage, response: ServerResponse): void;
+  readonly http: HttpSide;
   onRejected(reason: RejectionReason): void;
 }
 
@@ -62,13 +62,18 @@ export class ClientListener {
       headersTimeout: options.headMs,
       requestTimeout: options.headMs,
       connectionsCheckingInterval: options.headMs / 2,
+      // A request may wait for long, and nothing is written meanwhile: a machine that is gone is noticed all the same.
+      keepAlive: true,
+      keepAliveInitialDelay: 3 * options.pingMs,
     };
-    this.server = createServer(timeouts, (request, response) => parts.handleRequest(request, response));
-    this.server.on("connection", (socket: Socket) => this.onConnection(socket));
-    this.server.on("clientError", (_, socket) => {
-      if (socket.writable) socket.end("HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n");
-      else socket.destroy();
+    this.server = createServer(timeouts, (request, response) => {
+      this.onRequest(request.socket);
+      parts.http.handle(request, response);
     });
+    // Beyond it sockets are closed unheard: those that have asked something and stay open are in no other count.
+    this.server.maxConnections = options.connectionsMax + options.http.requestsMax + options.pendingUpgradesMax;
+    this.server.on("connection", (socket: Socket) => this.onConnection(socket));
+    this.server.on("clientError", (error: NodeJS.ErrnoException, socket) => answerGarbage(error, socket));
     this.server.on("upgrade", (request: IncomingMessage, socket: Socket, head: Buffer) =>
       this.onUpgrade(request, socket, head),
     );
@@ -87,6 +92,7 @@ export class ClientListener {
   /** From now on clients are let in; before that they are told to come back (503). */
   open(events: ClientEvents): void {
     this.events = events;
+    this.parts.http.open(events);
   }
 
   figures(): { readonly connections: number; readonly bufferedBytes: number } {
@@ -99,6 +105,7 @@ export class ClientListener {
   async close(): Promise<void> {
     this.events = null;
     this.sweeper.stop();
+    this.parts.http.close();
     for (const connection of this.connections) connection.close(1001, "the node is stopping");
     const { clock } = this.parts;
     const deadlineMs = clock.monotonicMs() + 500;
@@ -112,6 +119,7 @@ export class ClientListener {
   async abandon(): Promise<void> {
     this.events = null;
     this.sweeper.stop();
+    this.parts.http.close();
     for (const connection of this.connections) connection.terminate("the node is stopping");
     for (const socket of this.pending) socket.destroy();
     await closeServer(this.server);
@@ -127,9 +135,18 @@ export class ClientListener {
     socket.once("close", () => this.pending.delete(socket));
   }
 
+  /** A whole head has come: it waits for its handshake no more. */
+  private onRequest(socket: Socket): void {
+    this.pending.delete(socket);
+  }
+
   private onUpgrade(request: IncomingMessage, socket: Socket, head: Buffer): void {
     // Until ws takes the socket nobody else hears its errors, and an unheard one ends the process.
     socket.on("error", () => socket.destroy());
+    if (request.headers.upgrade?.toLowerCase() !== "websocket") {
+      this.parts.onRejected("bad_frame");
+      return answerOtherUpgrade(socket);
+    }
     const problem = doorProblem(request, this.options.http);
     const { events } = this;
     if (problem !== null) return this.refuse(socket, problem.reason, problem.status);

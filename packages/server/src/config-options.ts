@@ -23,6 +23,7 @@ export type LimitName =
   | "snapshotEntries"
   | "snapshotBytes"
   | "clientConnectionsMax"
+  | "httpRequestsMax"
   | "sessionsMax"
   | "clientBufferedBytesSlow"
   | "clientBufferedBytesMax"
@@ -72,6 +73,8 @@ export const limitOptions: Readonly<Record<LimitName, NumberOption>> = {
   snapshotEntries: limit("snapshotEntries", 100_000, 10, 10_000_000),
   snapshotBytes: limit("snapshotBytes", 64 * mib, 64 * kib, gib),
   clientConnectionsMax: limit("clientConnectionsMax", limits.clientConnectionsMax, 1, 100_000),
+  // Who waits over HTTP has a socket for it: as with connections, the process's file limit has to allow them.
+  httpRequestsMax: limit("httpRequestsMax", 4_096, 1, 100_000),
   sessionsMax: limit("sessionsMax", limits.sessionsMax, 1, 1_000_000),
   clientBufferedBytesSlow: limit("clientBufferedBytesSlow", limits.clientBufferedBytesSlow, 64 * kib, gib),
   clientBufferedBytesMax: limit(

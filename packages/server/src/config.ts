@@ -36,6 +36,8 @@ export interface ServerLimits extends RaftLimits {
   readonly snapshotEntries: number;
   readonly snapshotBytes: number;
   readonly clientConnectionsMax: number;
+  /** Requests about locks over HTTP that are open at a node. */
+  readonly httpRequestsMax: number;
   readonly sessionsMax: number;
   readonly clientBufferedBytesSlow: number;
   readonly clientBufferedBytesMax: number;

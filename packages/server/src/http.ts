@@ -1,20 +1,19 @@
-/** The plain HTTP side of the client port: health for supervisors, figures for Prometheus, this node's status. */
+/** The plain HTTP side of the client port: the door, the way to each route, and what all answers have in common. */
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { STATUS_CODES } from "node:http";
+import type { Socket } from "node:net";
 import { isLoopback } from "./address.js";
-import { backupContentType, streamBackup } from "./backup-stream.js";
-import type { BackupSource } from "./backup-stream.js";
-import { BackupRefusedError } from "./backup-taking.js";
-import { diskSpaceOf } from "./checkup.js";
-import type { Checkup, CheckupAnswer, ClockReading } from "./checkup.js";
-import type { ClusterFacts, NodeIdentity } from "./joining.js";
-
-export interface Health {
-  readonly isLive: boolean;
-  readonly isReady: boolean;
-  /** Why it isn't ready, for a person. */
-  readonly problem: string | null;
-}
+import { invalidArgument, overloaded, problem } from "./api/answers.js";
+import type { Answer } from "./api/answers.js";
+import { HttpExchange, sendAnswer } from "./api/http-exchange.js";
+import { readJson } from "./api/json-body.js";
+import { apiLimits } from "./api/limits.js";
+import { LockApi } from "./api/lock-api.js";
+import { methodsOf, placeFor } from "./http-routes.js";
+import type { LockRoute, Place } from "./http-routes.js";
+import type { RejectionReason } from "./metrics.js";
+import { notReady } from "./node-routes.js";
+import type { HttpParts } from "./node-routes.js";
+import type { ClientEvents, Clock } from "./ports.js";
 
 export interface HttpOptions {
   /** Web origins that may use this port. */
@@ -23,22 +22,10 @@ export interface HttpOptions {
   readonly hosts: readonly string[];
   /** The listener is on a loopback address. */
   readonly isLoopbackOnly: boolean;
-}
-
-export interface HttpParts {
-  health(): Health;
-  /** This node's own view of itself; null before the cluster is formed. */
-  status(): object | null;
-  /** Who this is, for whoever adds it to a cluster; null while it is starting. */
-  identity(): NodeIdentity | null;
-  /** For a node that wants to join; null before the cluster is formed. */
-  cluster(): ClusterFacts | null;
-  clock(): ClockReading;
-  /** At any time, also of a node that isn't ready. */
-  checkup(): Checkup;
-  metrics(): Promise<{ readonly contentType: string; readonly text: string }>;
-  /** Rejects with BackupRefusedError. */
-  backup(): Promise<BackupSource>;
+  /** Requests about locks that are open at a time. */
+  readonly requestsMax: number;
+  /** What a stream of events may have unread. */
+  readonly bufferedBytesMax: number;
 }
 
 /** Why a request is refused before anything else is looked at; null when it may go on. */
@@ -64,107 +51,156 @@ function hostName(host: string): string {
   return withoutPort.replace(/^\[(.*)\]$/, "$1").toLowerCase();
 }
 
-export function createHttpHandler(
-  options: HttpOptions,
-  parts: HttpParts,
-): (request: IncomingMessage, response: ServerResponse) => void {
-  return (request, response) => {
+export interface HttpSideParts {
+  readonly clock: Clock;
+  readonly node: HttpParts;
+  onRejected(reason: RejectionReason): void;
+}
+
+export class HttpSide {
+  private readonly options: HttpOptions;
+  private readonly parts: HttpSideParts;
+  private readonly api: LockApi;
+  private isOpen = false;
+  /** Requests about locks that are open, in all and on each socket. */
+  private waiting = 0;
+  private readonly waitingOn = new WeakMap<Socket, number>();
+
+  constructor(options: HttpOptions, parts: HttpSideParts) {
+    this.options = options;
+    this.parts = parts;
+    this.api = new LockApi({ clock: parts.clock, hasSession: (session) => parts.node.hasSession(session) });
+  }
+
+  /** From now on locks can be asked for; before that the answer is to come back. */
+  open(clients: ClientEvents): void {
+    this.isOpen = true;
+    this.api.open(clients);
+  }
+
+  /** What waits is answered. */
+  close(): void {
+    this.isOpen = false;
+    this.api.close();
+  }
+
+  handle(request: IncomingMessage, response: ServerResponse): void {
+    // A client that goes away shows as "close".
+    request.on("error", () => undefined);
+    response.on("error", () => undefined);
+    const answer = (value: Answer): void => sendAnswer(request, response, value);
+    const door = doorProblem(request, this.options);
+    if (door !== null) {
+      request.resume();
+      this.parts.onRejected(door.reason);
+      return answer(problem(door.status, door.status === 403 ? "unauthorized" : "invalid_argument", door.detail));
+    }
+    allowOrigin(request, response);
+    const target = request.url ?? "/";
+    const at = target.indexOf("?");
+    const [path, query] = at < 0 ? [target, ""] : [target.slice(0, at), target.slice(at + 1)];
+    const place = placeFor(path);
+    const method = request.method ?? "";
+    const route = place?.routes.find((each) => each.method === method || (each.hasHead && method === "HEAD"));
+    if (route?.kind === "locks")
+      return this.beginWait(route, request, response, { query, parameter: place?.parameter ?? "" });
     // A request may bring a body nobody asked for; unread it would keep the connection busy.
     request.resume();
-    const problem = doorProblem(request, options);
-    if (problem !== null) return sendProblem(response, problem.status, problem.detail);
-    if (request.headers.origin !== undefined) {
-      response.setHeader("access-control-allow-origin", request.headers.origin);
-      response.setHeader("vary", "origin");
+    if (place === null) return answer(invalidArgument("path", "leads nowhere: there is nothing at this path", 404));
+    if (route === undefined) return answer(otherMethod(place, method));
+    route.run({ parts: this.parts.node, response, answer });
+  }
+
+  private beginWait(
+    route: LockRoute,
+    request: IncomingMessage,
+    response: ServerResponse,
+    found: { readonly query: string; readonly parameter: string },
+  ): void {
+    const refusal = this.refusal();
+    if (refusal !== null) {
+      request.resume();
+      return sendAnswer(request, response, refusal);
     }
-    const path = (request.url ?? "/").split("?", 1)[0] ?? "/";
-    const route = routes.get(path);
-    if (route === undefined) return sendProblem(response, 404, "there is nothing at this path");
-    // Whoever asks for the head of a backup alone would have one taken for nothing.
-    const allowed = route === sendBackup ? ["GET"] : ["GET", "HEAD"];
-    if (!allowed.includes(request.method ?? "")) {
-      response.setHeader("allow", allowed.join(", "));
-      return sendProblem(response, 405, "this path can only be read");
+    const { socket } = request;
+    const others = this.waitingOn.get(socket) ?? 0;
+    // Answers keep the order of their requests: this one can't be told before the others have theirs.
+    if (others >= apiLimits.pipelinedMax) {
+      this.parts.onRejected("connection_cap");
+      socket.destroy();
+      return;
     }
-    route(parts, response);
+    this.count(socket, 1);
+    const over = onceOver(socket, response);
+    over.add(() => this.count(socket, -1));
+    const run = (body: unknown): void => {
+      const { bufferedBytesMax } = this.options;
+      const onSlowReader = (): void => this.parts.onRejected("slow_reader");
+      const exchange = new HttpExchange(request, response, { ...found, body, bufferedBytesMax, onSlowReader });
+      over.add(() => exchange.onOver());
+      route.run(this.api, exchange);
+    };
+    if (!route.takesBody) {
+      request.resume();
+      return run(undefined);
+    }
+    readJson(request, (body, answer) => {
+      if (socket.destroyed) return;
+      if (answer === null) run(body);
+      else sendAnswer(request, response, answer);
+    });
+  }
+
+  private count(socket: Socket, change: number): void {
+    this.waiting += change;
+    this.waitingOn.set(socket, (this.waitingOn.get(socket) ?? 0) + change);
+  }
+
+  private refusal(): Answer | null {
+    if (!this.isOpen) {
+      this.parts.onRejected("not_ready");
+      return notReady(this.parts.node);
+    }
+    if (this.waiting < this.options.requestsMax) return null;
+    this.parts.onRejected("connection_cap");
+    return overloaded("this node has as many requests over HTTP as it takes");
+  }
+}
+
+/**
+ * What is added runs once the answer has left or its socket is closed: a pipelined answer whose turn never came has no "close" of its own.
+ */
+function onceOver(socket: Socket, response: ServerResponse): { add(run: () => void): void } {
+  const runs: (() => void)[] = [];
+  const onClose = (): void => {
+    socket.off("close", onClose);
+    response.off("close", onClose);
+    for (const run of runs.splice(0)) run();
   };
+  socket.once("close", onClose);
+  response.once("close", onClose);
+  return { add: (run) => runs.push(run) };
 }
 
-type Route = (parts: HttpParts, response: ServerResponse) => void;
-
-const routes: ReadonlyMap<string, Route> = new Map<string, Route>([
-  ["/livez", (parts, response) => sendHealth(response, parts.health(), "isLive")],
-  ["/readyz", (parts, response) => sendHealth(response, parts.health(), "isReady")],
-  ["/metrics", sendMetrics],
-  ["/v1/status", (parts, response) => sendIfThere(parts, response, parts.status())],
-  ["/v1/identity", (parts, response) => sendIfThere(parts, response, parts.identity())],
-  ["/v1/cluster", (parts, response) => sendIfThere(parts, response, parts.cluster())],
-  ["/v1/backup", sendBackup],
-  ["/v1/clock", (parts, response) => sendJson(response, 200, "application/json", parts.clock())],
-  ["/v1/checkup", sendCheckup],
-]);
-
-const commonHeaders = { "cache-control": "no-store", "x-content-type-options": "nosniff" };
-
-function sendHealth(response: ServerResponse, health: Health, asked: "isLive" | "isReady"): void {
-  if (health[asked]) sendJson(response, 200, "application/json", { status: "ok" });
-  else sendProblem(response, 503, health.problem ?? "not yet");
+/** A browser asks before it sends what a form couldn't send, and hides headers that nobody names. */
+function allowOrigin({ headers: { origin } }: IncomingMessage, response: ServerResponse): void {
+  if (origin === undefined) return;
+  response.setHeader("access-control-allow-origin", origin);
+  response.setHeader("access-control-expose-headers", "allow, location, retry-after");
+  response.setHeader("vary", "origin");
 }
 
-function sendIfThere(parts: HttpParts, response: ServerResponse, body: object | null): void {
-  if (body === null) sendProblem(response, 503, parts.health().problem ?? "not yet");
-  else sendJson(response, 200, "application/json", body);
-}
-
-function sendMetrics(parts: HttpParts, response: ServerResponse): void {
-  parts.metrics().then(
-    ({ contentType, text }) => send(response, 200, contentType, text),
-    () => sendProblem(response, 500, "the figures could not be collected"),
-  );
-}
-
-function sendCheckup(parts: HttpParts, response: ServerResponse): void {
-  const checkup = parts.checkup();
-  void diskSpaceOf(checkup.dataDirectory).then((disk) => {
-    const answer: CheckupAnswer = { ...checkup, disk };
-    sendJson(response, 200, "application/json", answer);
-  });
-}
-
-/** Only of a node that is up to date as far as it knows. */
-function sendBackup(parts: HttpParts, response: ServerResponse): void {
-  const { isReady, problem } = parts.health();
-  if (!isReady) return sendProblem(response, 503, problem ?? "not yet", "not_ready");
-  parts.backup().then(
-    (source) => {
-      response.writeHead(200, { ...commonHeaders, "content-type": backupContentType });
-      return streamBackup(response, source);
-    },
-    (error: unknown) => {
-      if (error instanceof BackupRefusedError) sendProblem(response, 503, error.message, error.code);
-      else sendProblem(response, 500, "the backup could not be taken", "internal");
-    },
-  );
-}
-
-/** RFC 9457, with a stable `code` where programs tell problems apart. */
-function sendProblem(response: ServerResponse, status: number, detail: string, code?: string): void {
-  const title = STATUS_CODES[status] ?? "Error";
-  const problem = { type: "about:blank", title, status, detail, ...(code === undefined ? {} : { code }) };
-  sendJson(response, status, "application/problem+json", problem);
-}
-
-function sendJson(response: ServerResponse, status: number, contentType: string, body: object): void {
-  send(response, status, contentType, `${JSON.stringify(body)}\n`);
-}
-
-function send(response: ServerResponse, status: number, contentType: string, text: string): void {
-  const body = Buffer.from(text);
-  response.writeHead(status, {
-    "content-type": contentType,
-    "content-length": body.length,
-    ...commonHeaders,
-  });
-  // Node leaves the body out of an answer to HEAD.
-  response.end(body);
+function otherMethod(place: Place, method: string): Answer {
+  const methods = methodsOf(place).join(", ");
+  if (method === "OPTIONS") {
+    const headers = {
+      allow: methods,
+      "access-control-allow-methods": methods,
+      "access-control-allow-headers": "content-type, holdfast-session, last-event-id",
+      "access-control-max-age": "600",
+    };
+    return { status: 204, body: null, headers };
+  }
+  const answer = invalidArgument("method", `is not among those of this path: ${methods}`, 405);
+  return { ...answer, headers: { ...answer.headers, allow: methods } };
 }

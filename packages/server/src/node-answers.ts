@@ -13,12 +13,12 @@ import { nodeFor } from "./config.js";
 import type { Config } from "./config.js";
 import { waitsToBeAdded } from "./formation.js";
 import type { Formation } from "./formation.js";
-import type { Health } from "./http.js";
 import { clusterFactsOf } from "./joining.js";
 import type { ClusterFacts, NodeIdentity } from "./joining.js";
 import type { Metrics, RejectionReason, TransportSource } from "./metrics.js";
 import type { NodeHost } from "./node-host.js";
 import type { NodeListener, NodeListenerParts } from "./node-world.js";
+import type { Health } from "./node-routes.js";
 import type { ServerPeerLinks } from "./peer-links.js";
 import type { Clock } from "./ports.js";
 
@@ -105,6 +105,10 @@ export class NodeAnswers implements NodeListenerParts {
   backup(): Promise<BackupSource> {
     if (this.state.host !== null) return this.state.host.takeBackup();
     return Promise.reject(new BackupRefusedError("not_ready", "the node is not part of a cluster yet"));
+  }
+
+  hasSession(session: number): boolean {
+    return this.state.host?.hasSession(session) ?? false;
   }
 
   health(): Health {

@@ -145,6 +145,11 @@ export class NodeHost implements PeerEvents {
     return { header: { clusterId, nodeId: raft.id, base, takenAtMs, closingMs }, ...reading };
   }
 
+  /** Whether a session of that id lives, as far as this node has applied the log. */
+  hasSession(session: number): boolean {
+    return this.applier.machine.sessionView(session) !== null;
+  }
+
   /** A hash of the lock machine: equal on all nodes at equal lastApplied. Costs a walk over all of it. */
   stateHash(): string {
     return String(this.applier.machine.stateHash());

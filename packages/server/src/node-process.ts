@@ -304,12 +304,14 @@ export class NodeProcess {
 
   private createListener(own: ConfiguredNode): NodeListener {
     const { config } = this.options;
+    const { limits } = config;
     const http: HttpOptions = {
       origins: config.origins,
       hosts: [parseAddress(own.client)?.host ?? "localhost"],
       isLoopbackOnly: isLoopback(own.listen.client.host),
+      requestsMax: limits.httpRequestsMax,
+      bufferedBytesMax: limits.clientBufferedBytesMax,
     };
-    const { limits } = config;
     return this.world.createListener(
       {
         listen: own.listen.client,

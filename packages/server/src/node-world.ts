@@ -6,11 +6,11 @@ import type { DataDirectory, DataDirectoryOptions } from "@holdfast/storage";
 import { createClientListener } from "./client-listener.js";
 import type { ClientListenerOptions } from "./client-listener.js";
 import { createSystemClock } from "./clock.js";
-import { createHttpHandler } from "./http.js";
-import type { HttpParts } from "./http.js";
+import { HttpSide } from "./http.js";
 import { createMetrics } from "./metrics.js";
 import type { Metrics, RejectionReason, TransportFigures } from "./metrics.js";
 import type { NodeHost } from "./node-host.js";
+import type { HttpParts } from "./node-routes.js";
 import type { ClientEvents, Clock, Logger } from "./ports.js";
 import type { PeerTransport } from "./transport.js";
 import { createWsTransport } from "./ws-transport.js";
@@ -62,13 +62,9 @@ export function createNodeWorld(logger: Logger): NodeWorld {
     readMachineBootId,
     openDirectory: openDataDirectory,
     createListener: (options, parts) => {
-      const handleRequest = createHttpHandler(options.http, parts);
-      return createClientListener(options, {
-        clock,
-        logger,
-        handleRequest,
-        onRejected: (reason) => parts.onRejected(reason),
-      });
+      const onRejected = (reason: RejectionReason): void => parts.onRejected(reason);
+      const http = new HttpSide(options.http, { clock, node: parts, onRejected });
+      return createClientListener(options, { clock, logger, http, onRejected });
     },
   };
 }

@@ -1,7 +1,7 @@
 /** /v1/backup over a real socket: whole, at the reader's pace, or broken off so that nobody takes it for a backup. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { createServer, request } from "node:http";
+import { request } from "node:http";
 import type { IncomingMessage, Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { after, before, beforeEach, describe, it } from "node:test";
@@ -10,8 +10,8 @@ import { BackupDecoder, BackupError } from "@holdfast/storage";
 import type { BackupRecord } from "@holdfast/storage";
 import { BackupRefusedError } from "../src/backup-taking.js";
 import type { BackupSource } from "../src/backup-stream.js";
-import { createHttpHandler } from "../src/http.js";
 import { sleep, until } from "./helpers.js";
+import { serverFor } from "./http-harness.js";
 
 const configuration = { voters: [], outgoing: [], learners: [], removed: [] };
 const base = { position: { term: 4 as Term, index: 44 as Index }, chain: 7, configuration };
@@ -50,8 +50,9 @@ describe("/v1/backup", () => {
       },
       metrics: () => Promise.reject(new Error("not asked")),
       backup: () => (refusal === null ? Promise.resolve(source) : Promise.reject(refusal)),
+      hasSession: () => false,
     };
-    server = createServer(createHttpHandler({ origins: [], hosts: [], isLoopbackOnly: true }, parts));
+    server = serverFor({ origins: [], hosts: [], isLoopbackOnly: true }, parts);
     server.listen(0, "127.0.0.1");
     await once(server, "listening");
     ({ port } = server.address() as AddressInfo);
@@ -137,7 +138,7 @@ describe("/v1/backup", () => {
   it("is not begun for its head alone", async () => {
     const response = await ask("HEAD");
     response.resume();
-    assert.deepEqual([response.statusCode, response.headers.allow], [405, "GET"]);
+    assert.deepEqual([response.statusCode, response.headers.allow], [405, "GET, OPTIONS"]);
     assert.equal(reads, 0);
   });
 });

@@ -125,6 +125,17 @@ describe("the client port", () => {
     assert.equal(rejected.length, 1, "who has finished its handshake is pending no more");
   });
 
+  test("who has asked something over HTTP and stays is pending no more", async () => {
+    const { port, url, rejected } = await start({ pendingUpgradesMax: 3 });
+    for (let n = 0; n < 5; n += 1) {
+      const socket = await rawSocket(port);
+      socket.write("GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n");
+      await once(socket, "data");
+    }
+    await join(url);
+    assert.deepEqual(rejected, []);
+  });
+
   test("a reset in mid-handshake ends nothing", async () => {
     const { port, url, listener } = await start();
     const lines = [

@@ -1,5 +1,5 @@
 import { strict as assert } from "node:assert";
-import { createServer, request } from "node:http";
+import { request } from "node:http";
 import type { IncomingHttpHeaders, Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
@@ -8,10 +8,10 @@ import { BackupRefusedError } from "../src/backup-taking.js";
 import { checkupFrom } from "../src/checkup.js";
 import type { CheckupAnswer } from "../src/checkup.js";
 import { parseConfig } from "../src/config.js";
-import { createHttpHandler } from "../src/http.js";
-import type { Health } from "../src/http.js";
 import { askForCluster } from "../src/joining.js";
 import type { ClusterFacts, NodeIdentity } from "../src/joining.js";
+import type { Health } from "../src/node-routes.js";
+import { serverFor } from "./http-harness.js";
 
 interface Answer {
   readonly status: number;
@@ -47,18 +47,17 @@ describe("plain HTTP on the client port", () => {
 
   before(async () => {
     const options = { origins: ["https://tool.example"], hosts: ["locks.example"], isLoopbackOnly: true };
-    server = createServer(
-      createHttpHandler(options, {
-        health: () => health,
-        status: () => status,
-        identity: () => identity,
-        cluster: () => cluster,
-        clock: () => ({ boot: 7, monotonicMs: 1_234.5 }),
-        checkup: () => checkup,
-        metrics: async () => ({ contentType: "text/plain; version=0.0.4", text: await figures() }),
-        backup: () => Promise.reject(new BackupRefusedError("not_ready", "not here")),
-      }),
-    );
+    server = serverFor(options, {
+      health: () => health,
+      status: () => status,
+      identity: () => identity,
+      cluster: () => cluster,
+      clock: () => ({ boot: 7, monotonicMs: 1_234.5 }),
+      checkup: () => checkup,
+      metrics: async () => ({ contentType: "text/plain; version=0.0.4", text: await figures() }),
+      backup: () => Promise.reject(new BackupRefusedError("not_ready", "not here")),
+      hasSession: () => false,
+    });
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     port = (server.address() as AddressInfo).port;
   });
@@ -146,10 +145,10 @@ describe("plain HTTP on the client port", () => {
   });
 
   test("other paths and methods are problems too", async () => {
-    for (const path of ["/", "/metrics/", "/v1/locks", "//livez", "/%2e%2e/livez"]) {
+    for (const path of ["/", "/metrics/", "/v1/lock", "/v1/locks/", "//livez", "/%2e%2e/livez", "/v1/locks/a/b"]) {
       assert.equal(problemIn(await ask(path)).status, 404, path);
     }
-    for (const method of ["POST", "PUT", "DELETE", "OPTIONS"]) {
+    for (const method of ["POST", "PUT", "DELETE", "TRACE"]) {
       const answer = await ask(
         "/livez",
         { "content-type": "text/plain" },
@@ -157,8 +156,10 @@ describe("plain HTTP on the client port", () => {
         method.startsWith("P") ? "a body nobody reads" : "",
       );
       assert.equal(problemIn(answer).status, 405, method);
-      assert.equal(answer.headers.allow, "GET, HEAD");
+      assert.equal(answer.headers.allow, "GET, HEAD, OPTIONS");
     }
+    const options = await ask("/livez", {}, "OPTIONS");
+    assert.deepEqual([options.status, options.text, options.headers.allow], [204, "", "GET, HEAD, OPTIONS"]);
     health = { isLive: true, isReady: true, problem: null };
     const head = await ask("/livez", {}, "HEAD");
     assert.deepEqual([head.status, head.text, head.headers["content-length"]], [200, "", "16"]);
@@ -190,7 +191,7 @@ describe("plain HTTP on the client port", () => {
   });
 
   test("a node that other machines can reach is called by any name", async () => {
-    const handler = createHttpHandler(
+    const open = serverFor(
       { origins: [], hosts: [], isLoopbackOnly: false },
       {
         health: () => ({ isLive: true, isReady: true, problem: null }),
@@ -201,9 +202,9 @@ describe("plain HTTP on the client port", () => {
         checkup: () => checkup,
         metrics: () => Promise.reject(new Error()),
         backup: () => Promise.reject(new Error()),
+        hasSession: () => false,
       },
     );
-    const open = createServer(handler);
     await new Promise<void>((resolve) => open.listen(0, "127.0.0.1", resolve));
     try {
       const answer = await fetch(`http://127.0.0.1:${(open.address() as AddressInfo).port}/livez`);

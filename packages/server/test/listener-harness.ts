@@ -9,8 +9,9 @@ import type { ClientOptions } from "ws";
 import { createClientListener } from "../src/client-listener.js";
 import type { ClientListener, ClientListenerOptions } from "../src/client-listener.js";
 import { createSystemClock } from "../src/clock.js";
-import { createHttpHandler } from "../src/http.js";
+import { HttpSide } from "../src/http.js";
 import type { RejectionReason } from "../src/metrics.js";
+import type { HttpParts } from "../src/node-routes.js";
 import type { ClientConnection } from "../src/ports.js";
 import { memoryLogger, until } from "./helpers.js";
 
@@ -37,7 +38,13 @@ export async function endAll(): Promise<void> {
 export async function start(changes: Partial<ClientListenerOptions> = {}, isOpen = true): Promise<Recorded> {
   const log = memoryLogger();
   const rejected: RejectionReason[] = [];
-  const http = { origins: ["https://tool.example"], hosts: ["locks.example"], isLoopbackOnly: true };
+  const http = {
+    origins: ["https://tool.example"],
+    hosts: ["locks.example"],
+    isLoopbackOnly: true,
+    requestsMax: 100,
+    bufferedBytesMax: limits.clientBufferedBytesMax,
+  };
   const options: ClientListenerOptions = {
     listen: { host: "127.0.0.1", port: 0 },
     http,
@@ -50,24 +57,10 @@ export async function start(changes: Partial<ClientListenerOptions> = {}, isOpen
     pingMs: 5_000,
     ...changes,
   };
-  const handleRequest = createHttpHandler(http, {
-    health: () => ({ isLive: true, isReady: true, problem: null }),
-    status: () => null,
-    identity: () => null,
-    cluster: () => null,
-    clock: () => ({ boot: 1, monotonicMs: 0 }),
-    checkup: () => {
-      throw new Error("not asked");
-    },
-    metrics: () => Promise.resolve({ contentType: "text/plain", text: "" }),
-    backup: () => Promise.reject(new Error("not asked")),
-  });
-  const listener = createClientListener(options, {
-    clock: createSystemClock(),
-    logger: log,
-    handleRequest,
-    onRejected: (reason) => rejected.push(reason),
-  });
+  const clock = createSystemClock();
+  const onRejected = (reason: RejectionReason): number => rejected.push(reason);
+  const side = new HttpSide(options.http, { clock, node: silentNode, onRejected });
+  const listener = createClientListener(options, { clock, logger: log, http: side, onRejected });
   listeners.push(listener);
   const port = await listener.start();
   const recorded: Recorded = {
@@ -91,6 +84,21 @@ export async function start(changes: Partial<ClientListenerOptions> = {}, isOpen
   }
   return recorded;
 }
+
+/** A node that is up and tells nothing. */
+const silentNode: HttpParts = {
+  health: () => ({ isLive: true, isReady: true, problem: null }),
+  status: () => null,
+  identity: () => null,
+  cluster: () => null,
+  clock: () => ({ boot: 1, monotonicMs: 0 }),
+  checkup: () => {
+    throw new Error("not asked");
+  },
+  metrics: () => Promise.resolve({ contentType: "text/plain", text: "" }),
+  backup: () => Promise.reject(new Error("not asked")),
+  hasSession: () => false,
+};
 
 export const hello: ClientMessage = {
   kind: "hello",

@@ -8,6 +8,7 @@ export { crc32c } from "./crc32c.js";
 export { entryCodec } from "./entry-codec.js";
 export { decodeCommand, encodeCommand } from "./command-codec.js";
 export { checkClientCommand, checkName, checkNames } from "./command-checks.js";
+export { integerProblem, textProblem } from "./problems.js";
 export { checkClientMessage, decodeClientFrame, encodeClientFrame, encodeClientFrames } from "./client-codec.js";
 export { decodeServerFrame, encodeServerFrame, encodeServerFrames } from "./server-codec.js";
 export { decodePeerFrame, encodePeerFrame, encodeRaftFrames } from "./peer-codec.js";

@@ -26,6 +26,7 @@ export function configFor(plan: Plan, ids: readonly string[]): Config {
       ...plan.limits,
       snapshotBytes: 1 << 26,
       clientConnectionsMax: 10_000,
+      httpRequestsMax: 4_096,
       clientBufferedBytesSlow: plan.limits.clientBufferedBytesMax / 4,
     },
     logLevel: "info",
