@@ -55,7 +55,7 @@ function partOf(file) {
  * @param {string} file
  */
 export function isOfStore(file) {
-  return /^test\/(dist\/)?fence\/(files|mysql|redis|sqlite)-[^/]*\.test\.[jt]s$/.test(file);
+  return /^test\/(dist\/)?fence\/(files|mysql|pgbouncer|redis|sqlite)-[^/]*\.test\.[jt]s$/.test(file);
 }
 
 /**

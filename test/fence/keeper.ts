@@ -1,12 +1,15 @@
 /** Servers that end with this process, however it ends: harness/postgres-keeper.ts holds the other end of a pipe. */
 import { spawn } from "node:child_process";
-import { existsSync, mkdtempSync } from "node:fs";
-import { createServer } from "node:net";
-import type { AddressInfo, Socket } from "node:net";
+import { chownSync, existsSync, mkdtempSync } from "node:fs";
+import type { Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { cleanEnvironment } from "../harness/postgres-server.js";
+import type { Owner } from "../harness/postgres-server.js";
 import type { KeeperOrder } from "../harness/postgres.js";
+
+export { freePort } from "../harness/postgres-server.js";
 
 export interface Keeper {
   end(): void;
@@ -15,13 +18,18 @@ export interface Keeper {
   lastWords(): string | null;
 }
 
-/** Starts a server. Its files lie elsewhere: the keeper removes only the folder of its own log, so that a crash can be survived. */
-export function keep(command: string, words: readonly string[]): Keeper {
+/**
+ * Starts a server, as another user if `owner` is given. Its files lie elsewhere: the keeper removes only the folder of its own log, so that
+ * a crash can be survived.
+ */
+export function keep(command: string, words: readonly string[], owner: Owner | null = null): Keeper {
   const folder = mkdtempSync(join(tmpdir(), "holdfast-server-log-"));
-  const order: KeeperOrder = { command, arguments: words, owner: null, folder };
+  if (owner !== null) chownSync(folder, owner.uid, owner.gid);
+  const order: KeeperOrder = { command, arguments: words, owner, folder };
   const script = fileURLToPath(new URL("../harness/postgres-keeper.js", import.meta.url));
   const child = spawn(process.execPath, [script, JSON.stringify(order)], {
     detached: true,
+    env: cleanEnvironment(),
     stdio: ["pipe", "pipe", "inherit"],
   });
   let said = "";
@@ -45,14 +53,6 @@ export function keep(command: string, words: readonly string[]): Keeper {
     },
     lastWords: () => (isOver ? said : null),
   };
-}
-
-export async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise<void>((resolve) => server.close(() => resolve()));
-  return port;
 }
 
 /** The program's path, or null. Debian keeps servers in sbin, which isn't in everybody's PATH. */

@@ -6,7 +6,7 @@ import { until } from "../harness/until.js";
 import type { GuardedStore, Stored } from "./guarded-store.js";
 import { freshResource, isStale } from "./subject.js";
 import type { Subject } from "./subject.js";
-import { bodyUnder, lineUnder } from "./work.js";
+import { bodyUnder, lineUnder, severalOf } from "./work.js";
 import { WriterProcess } from "./writer-process.js";
 
 /** Each costs the start of a process. The moments differ by the acknowledgements awaited and by fractions of a write. */
@@ -36,6 +36,7 @@ export function killTests(subject: Subject): void {
     });
   }
 
+  if (subject.kind.changesSeveral) severalTest(subject);
   if (!subject.kind.crashes) return;
   test("a server killed at any moment leaves both or neither", async () => {
     const { kind, place } = subject;
@@ -61,6 +62,44 @@ export function killTests(subject: Subject): void {
       }
     }
   });
+}
+
+/** In turn the writer and, where there is one of ours, the server. */
+function severalTest(subject: Subject): void {
+  test("a kill in the midst of a transaction over several resources leaves all of them or none", async () => {
+    const { kind, place } = subject;
+    for (let kill = 0; kill < killsOfWriter; kill += 1) {
+      const resource = freshResource();
+      const writer = new WriterProcess({ kind: kind.kind, address: place.address, resource, work: "write-all" });
+      try {
+        await writer.ready();
+        writer.go();
+        await until("the writer has written", () => writer.acknowledged() > kill * 3, 60_000, 1);
+        if (kill % 2 === 1 && kind.crashes) await place.crash();
+      } finally {
+        writer.kill();
+      }
+      await writer.ended();
+      const fresh = await kind.open(place.address, {});
+      try {
+        const all = await storedAll(fresh, severalOf(resource));
+        for (const stored of all) assertWhole("write", stored, writer.acknowledged());
+        assert.equal(new Set(all.map(({ token }) => token)).size, 1, JSON.stringify(all));
+      } finally {
+        await fresh.close();
+      }
+    }
+  });
+}
+
+/** All at one moment: what a killed writer had sent may still come between two looks, once. */
+async function storedAll(store: GuardedStore, resources: readonly string[]): Promise<Stored[]> {
+  for (let last = ""; ; ) {
+    const all: Stored[] = [];
+    for (const resource of resources) all.push(await store.stored(resource));
+    if (JSON.stringify(all) === last) return all;
+    last = JSON.stringify(all);
+  }
 }
 
 /** The writer goes through the tokens one by one, so the fence tells what the data must be. */

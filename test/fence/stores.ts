@@ -9,7 +9,7 @@ export async function storeKind(kind: string): Promise<StoreKind> {
 }
 
 async function allKinds(): Promise<StoreKind[]> {
-  const { postgresRows, postgresFenceTable } = await import("./stores/postgres.js");
+  const { pooledKinds, postgresFenceTable, postgresRows } = await import("./stores/postgres.js");
   const { redisKeys, redisRegister } = await import("./stores/redis.js");
   const { mysqlFenceTable, mysqlRows } = await import("./stores/mysql.js");
   const { fileKinds } = await import("./stores/files.js");
@@ -17,6 +17,7 @@ async function allKinds(): Promise<StoreKind[]> {
   return [
     postgresRows,
     postgresFenceTable,
+    ...pooledKinds,
     redisKeys,
     redisRegister,
     ...sqliteKinds,

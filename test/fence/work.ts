@@ -7,6 +7,9 @@ import type { GuardedStore } from "./guarded-store.js";
 export const bodyUnder = (token: number): string => `written under ${token}`;
 export const lineUnder = (token: number): string => `line of ${token}`;
 
+/** The resources that one transaction writes. */
+export const severalOf = (resource: string): string[] => ["a", "b", "c"].map((part) => `${resource}/${part}`);
+
 /**
  * What a successor writes. More than any store keeps of old versions, so that an old holder wakes up in a world that has forgotten where
  * it stopped.

@@ -10,10 +10,10 @@ export interface WriterTask {
   readonly address: string;
   readonly resource: string;
   /**
-   * `write` and `append` go on with token after token until they are killed; `old-holder` adds lines under token 10 until it is refused,
-   * `successor` some under token 11; `mixed` is one crowd of writers.
+   * `write`, `append` and `write-all` (several resources at once) go on with token after token until they are killed; `old-holder` adds
+   * lines under token 10 until it is refused, `successor` some under token 11; `mixed` is one crowd of writers.
    */
-  readonly work: "write" | "append" | "old-holder" | "successor" | "mixed";
+  readonly work: "write" | "append" | "write-all" | "old-holder" | "successor" | "mixed";
   readonly from?: number;
   readonly to?: number;
 }

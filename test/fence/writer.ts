@@ -4,8 +4,9 @@
  */
 import { once } from "node:events";
 import { StaleTokenError, UnknownOutcomeError } from "@holdfast/fence";
+import type { NamedFence } from "./guarded-store.js";
 import { storeKind } from "./stores.js";
-import { bodyUnder, lineUnder, mixedWriters, newLines } from "./work.js";
+import { bodyUnder, lineUnder, mixedWriters, newLines, severalOf } from "./work.js";
 import type { WriterTask } from "./writer-process.js";
 
 const task = JSON.parse(process.argv[2] ?? "") as WriterTask;
@@ -35,12 +36,17 @@ function say(line: string): void {
   process.stdout.write(`${line}\n`);
 }
 
+function severalUnder(token: number): NamedFence[] {
+  return severalOf(resource).map((each) => ({ resource: each, token }));
+}
+
 /** Token after token. When the server is killed, what isn't acknowledged may stand or not. */
-async function writeOn(work: "write" | "append"): Promise<string> {
+async function writeOn(work: "write" | "append" | "write-all"): Promise<string> {
   for (let token = 1; ; token += 1) {
     try {
       if (work === "write") await store.write({ resource, token }, bodyUnder(token));
-      else await store.append({ resource, token }, lineUnder(token));
+      else if (work === "append") await store.append({ resource, token }, lineUnder(token));
+      else await store.writeAll(severalUnder(token), bodyUnder(token));
     } catch (error) {
       return `over: ${String(error)}`;
     }

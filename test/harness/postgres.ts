@@ -2,17 +2,17 @@
  * Real databases for tests. Drivers lie in test/drivers, outside the workspaces (`node scripts/test-drivers.js` installs them); their
  * types are written down here as far as they are used, so that everything compiles without them.
  */
-import { execFile, execFileSync, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { chownSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
-import { createServer } from "node:net";
-import type { AddressInfo, Socket } from "node:net";
+import type { Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
-import { promisify } from "node:util";
+import { binFolder, cleanEnvironment, freePort, newDataDirectory, serverWords } from "./postgres-server.js";
+import type { Owner } from "./postgres-server.js";
 
 export interface TestResult {
   readonly rows: Record<string, unknown>[];
@@ -57,11 +57,6 @@ export interface KeeperOrder {
   readonly owner: Owner | null;
   /** Removed at the end, and the server's current folder. */
   readonly folder: string;
-}
-
-export interface Owner {
-  readonly uid: number;
-  readonly gid: number;
 }
 
 const drivers = createRequire(new URL("../../drivers/package.json", import.meta.url));
@@ -144,48 +139,15 @@ async function databaseOn(serverUrl: string): Promise<TestPostgres> {
 }
 
 async function startServer(bin: string): Promise<TestPostgres> {
-  const owner = ownerOfServer();
   const folder = mkdtempSync(join(tmpdir(), "holdfast-postgres-"));
-  const data = join(folder, "data");
-  const passwordFile = join(folder, "password");
-  const password = randomBytes(16).toString("hex");
-  writeFileSync(passwordFile, password, { mode: 0o600 });
-  mkdirSync(data, { mode: 0o700 });
-  if (owner !== null) for (const path of [folder, data, passwordFile]) chownSync(path, owner.uid, owner.gid);
-
-  const port = await freePort();
-  try {
-    const initdb = [
-      "-D",
-      data,
-      "-U",
-      "postgres",
-      "-A",
-      "scram-sha-256",
-      `--pwfile=${passwordFile}`,
-      "-E",
-      "UTF8",
-      "--locale=C",
-      "--no-sync",
-    ];
-    await promisify(execFile)(join(bin, "initdb"), initdb, { cwd: folder, env: cleanEnvironment(), ...owner });
-  } catch (error) {
+  const { data, password, owner } = await newDataDirectory(bin, folder).catch((error: unknown) => {
     rmSync(folder, { recursive: true, force: true });
     throw error;
-  }
-  const settings = [
-    "listen_addresses=127.0.0.1",
-    `port=${port}`,
-    "unix_socket_directories=",
-    "max_connections=150",
-    "shared_buffers=32MB",
-    "fsync=off",
-    "full_page_writes=off",
-    "synchronous_commit=off",
-  ];
+  });
+  const port = await freePort();
   const order: KeeperOrder = {
     command: join(bin, "postgres"),
-    arguments: ["-D", data, ...settings.flatMap((setting) => ["-c", setting])],
+    arguments: serverWords(data, port, { isDurable: false }),
     owner,
     folder,
   };
@@ -287,36 +249,6 @@ function newPool(url: string, options: TestPoolOptions): TestPool {
   // Tests cut connections; one that lies idle in the pool tells it here.
   pool.on("error", () => {});
   return pool;
-}
-
-/** The newest of Debian's versions, else the one in PATH. */
-function binFolder(): string | null {
-  const root = "/usr/lib/postgresql";
-  const versions = existsSync(root) ? readdirSync(root).sort((a, b) => Number(b) - Number(a)) : [];
-  const inPath = (process.env["PATH"] ?? "").split(":").filter((folder) => folder !== "");
-  const folders = [...versions.map((version) => join(root, version, "bin")), ...inPath];
-  return folders.find((folder) => ["initdb", "postgres"].every((name) => existsSync(join(folder, name)))) ?? null;
-}
-
-/** PostgreSQL refuses to run as root. */
-function ownerOfServer(): Owner | null {
-  if (process.getuid?.() !== 0) return null;
-  const idOf = (flag: string): number => Number(execFileSync("id", [flag, "postgres"], { encoding: "utf8" }));
-  return { uid: idOf("-u"), gid: idOf("-g") };
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise<void>((resolve) => server.close(() => resolve()));
-  return port;
-}
-
-/** The user's PGHOST and its like are not for our server. */
-function cleanEnvironment(): NodeJS.ProcessEnv {
-  const kept = Object.entries(process.env).filter(([name]) => !name.startsWith("PG"));
-  return { ...Object.fromEntries(kept), LC_ALL: "C" };
 }
 
 function requireNothing(missing: string | null): void {

@@ -1,16 +1,17 @@
 /** Both PostgreSQL guards behind the interface of the one suite. */
+import { readFileSync } from "node:fs";
 import type { ReportingOptions } from "@holdfast/fence";
-import { fenceTableSql, postgresFences, postgresGuard } from "@holdfast/fence/postgres";
+import { postgresFences, postgresGuard } from "@holdfast/fence/postgres";
 import type { PostgresTransaction } from "@holdfast/fence/postgres";
 import { debianPostgres, skipWithoutDebianPostgres } from "../../harness/postgres.js";
 import type { TestPool, TestPostgres } from "../../harness/postgres.js";
-import { driver } from "../drivers.js";
 import { unavailable } from "../guarded-store.js";
 import type { GuardedStore, NamedFence, Place, StoreKind, Stored } from "../guarded-store.js";
+import { postgresPool, skipWithoutPgbouncer, startPgbouncer, startPostgres } from "../postgres-server.js";
 
 const schema = `
   CREATE TABLE notes (name text PRIMARY KEY, body text, lines text[] NOT NULL DEFAULT '{}', fence bigint);
-  ${fenceTableSql()}`;
+  ${migration("001-fence-table")}`;
 
 export async function postgresPlace(start: () => Promise<TestPostgres>): Promise<Place> {
   const postgres = await start();
@@ -18,20 +19,49 @@ export async function postgresPlace(start: () => Promise<TestPostgres>): Promise
   return { address: postgres.url, stop: () => postgres.stop(), crash: unavailable };
 }
 
-function openPool(address: string): TestPool {
-  const { Pool } = driver("pg") as { readonly Pool: new (config: object) => TestPool };
-  const pool = new Pool({ connectionString: address, max: 10, connectionTimeoutMillis: 60_000 });
-  pool.on("error", () => {});
-  return pool;
+/** A server of its own, which can be killed, unless one was named. */
+async function startedPlace(): Promise<Place> {
+  if (!crashes) return postgresPlace(debianPostgres);
+  const server = await startPostgres();
+  await withPool(server.url, schema);
+  return { address: server.url, stop: server.stop, crash: server.crash };
 }
 
+/** PostgreSQL that refuses what shows no fence, behind PgBouncer in transaction mode; it is the pooler that crashes. */
+function pooledPlace(refuse: string): () => Promise<Place> {
+  return async () => {
+    const server = await startPostgres();
+    await withPool(server.url, `${schema} ${migration("002-refuse-unfenced")} ${refuse}`);
+    const pooler = await startPgbouncer(server.url);
+    const stop = async (): Promise<void> => {
+      await pooler.stop();
+      await server.stop();
+    };
+    return { address: pooler.url, stop, crash: pooler.crash };
+  };
+}
+
+async function withPool(url: string, sql: string): Promise<void> {
+  const pool = postgresPool(url, 1);
+  await pool.query(sql);
+  await pool.end();
+}
+
+/** One of the files that the package ships. */
+export function migration(name: string): string {
+  return readFileSync(new URL(import.meta.resolve(`@holdfast/fence/sql/postgres/${name}.sql`)), "utf8");
+}
+
+const crashes = process.env["HOLDFAST_TEST_POSTGRES"] === undefined;
 const common = {
   guard: "postgres",
   changesSeveral: true,
-  crashes: false,
+  crashes,
   skip: skipWithoutDebianPostgres(),
-  start: () => postgresPlace(debianPostgres),
+  start: startedPlace,
 };
+
+const pooled = { crashes: true, skip: skipWithoutPgbouncer() };
 
 /** Adds a line by a read and a write, as an application would. */
 async function addLine(tx: PostgresTransaction, name: string, line: string): Promise<void> {
@@ -59,7 +89,7 @@ export const postgresRows: StoreKind = {
   kind: "PostgreSQL, fence in the row",
   remembersRemoved: false,
   async open(address: string, reporting: ReportingOptions): Promise<GuardedStore> {
-    const pool = openPool(address);
+    const pool = postgresPool(address);
     const notes = postgresGuard(pool, { table: "notes", key: "name", fence: "fence", ...reporting });
     const setBody = "UPDATE notes SET body = $2 WHERE name = $1";
     return {
@@ -94,7 +124,7 @@ export const postgresFenceTable: StoreKind = {
   kind: "PostgreSQL, table of fences",
   remembersRemoved: true,
   async open(address: string, reporting: ReportingOptions): Promise<GuardedStore> {
-    const pool = openPool(address);
+    const pool = postgresPool(address);
     const fences = postgresFences(pool, reporting);
     const setBody =
       "INSERT INTO notes (name, body) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET body = EXCLUDED.body";
@@ -126,3 +156,18 @@ export const postgresFenceTable: StoreKind = {
     };
   },
 };
+
+export const pooledKinds: readonly StoreKind[] = [
+  {
+    ...postgresRows,
+    ...pooled,
+    kind: "PostgreSQL behind PgBouncer, fence in the row",
+    start: pooledPlace("SELECT holdfast_guard_rows('notes', 'fence')"),
+  },
+  {
+    ...postgresFenceTable,
+    ...pooled,
+    kind: "PostgreSQL behind PgBouncer, table of fences",
+    start: pooledPlace("SELECT holdfast_guard_table('notes', '', 'name')"),
+  },
+];
