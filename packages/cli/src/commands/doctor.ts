@@ -1,4 +1,4 @@
-/** `holdfast doctor`: what is wrong with a running cluster, or with a stopped node's directory, and what mends it. */
+/** `holdfast doctor`: what is wrong with a running cluster, with a stopped node's directory, or with a store's guard, and what mends it. */
 import type { Command } from "commander";
 import { CommandFailure } from "../command-failure.js";
 import { endpointsFor, withCluster } from "../context.js";
@@ -20,6 +20,7 @@ interface DoctorOptions extends ClusterOptions {
   readonly seconds?: number;
   readonly config?: string;
   readonly data?: string;
+  readonly guard?: string;
 }
 
 /** One node that hangs must not hold up the word on the others for longer. */
@@ -29,7 +30,9 @@ const exitFor: Readonly<Record<Severity, ExitName>> = { ok: "ok", warning: "warn
 
 export function addDoctorCommand(program: Command, context: Context): void {
   withCluster(program.command("doctor"))
-    .description("what is wrong with a cluster or a stopped node's directory, and what mends it; exit codes 3 and 4")
+    .description(
+      "what is wrong with a cluster, a stopped node's directory or a guard, and what mends it; exit codes 3 and 4",
+    )
     .option(
       "--seconds <number>",
       `how long to watch the clocks (default: ${usualSeconds}); longer sees smaller differences`,
@@ -37,8 +40,9 @@ export function addDoctorCommand(program: Command, context: Context): void {
     )
     .option("--config <file>", "compare with this configuration; without --endpoints, ask its nodes")
     .option("--data <folder>", "check this directory of a stopped node instead; nothing in it is changed")
+    .option("--guard <url>", "check that this store refuses an old token instead: postgres://, mysql:// or redis://")
     .action(async (options: DoctorOptions) => {
-      const findings = options.data === undefined ? await examine(options, context.io) : await dissect(options);
+      const findings = await findingsFor(options, context.io);
       const verdict = verdictOf(findings);
       context.io.out(
         options.json === true
@@ -47,6 +51,21 @@ export function addDoctorCommand(program: Command, context: Context): void {
       );
       context.setExitCode(exitCodes[exitFor[verdict]]);
     });
+}
+
+async function findingsFor(options: DoctorOptions, io: Io): Promise<readonly Finding[]> {
+  if (options.guard !== undefined) return tryGuard(options.guard, options);
+  return options.data === undefined ? examine(options, io) : dissect(options);
+}
+
+async function tryGuard(url: string, options: DoctorOptions): Promise<readonly Finding[]> {
+  const { data, endpoints, config, seconds, timeout } = options;
+  if ([data, endpoints, config, seconds].some((other) => other !== undefined)) {
+    const problem = "--guard checks a store: --data, --endpoints, --config and --seconds are for nodes and clusters";
+    throw new CommandFailure("usage", "usage", problem);
+  }
+  const { examineStore } = await import("../doctor/guard/probe-store.js");
+  return examineStore(url, process.cwd(), timeout);
 }
 
 async function examine(options: DoctorOptions, io: Io): Promise<readonly Finding[]> {
