@@ -17,7 +17,7 @@ export const longest = [
 
 /**
  * @typedef {"usual" | "fast" | "tools" | "stores" | "all"} Part usual: the product's, and the simulated seeds; tools: what tries the tools out
- * that judge the product; stores: guards at stores other than PostgreSQL; fast: all of these without real processes.
+ * that judge the product; stores: guards at stores other than PostgreSQL alone, and the outbox; fast: all of these without real processes.
  * @typedef {{ name: string, files: string[], concurrency: number }} Phase Paths of compiled files, from the top.
  * @param {string} top
  * @param {{ part: Part, patterns: readonly string[] }} options Patterns: parts of a source's path, or regular expressions.
@@ -55,7 +55,7 @@ function partOf(file) {
  * @param {string} file
  */
 export function isOfStore(file) {
-  return /^test\/(dist\/)?fence\/(files|mysql|pgbouncer|redis|sqlite)-[^/]*\.test\.[jt]s$/.test(file);
+  return /^test\/(dist\/)?(fence\/(files|mysql|pgbouncer|redis|sqlite)-[^/]*|docs\/outbox)\.test\.[jt]s$/.test(file);
 }
 
 /**
