@@ -7,7 +7,9 @@ export type FenceErrorCode =
   | "resource_missing"
   | "invalid_argument"
   | "unknown_outcome"
-  | "incompatible";
+  | "incompatible"
+  | "bad_sequencer"
+  | "unreachable";
 
 export abstract class FenceError extends Error {
   abstract readonly code: FenceErrorCode;
@@ -95,5 +97,47 @@ export class IncompatibleResourceError extends FenceError {
   constructor(resource: string, problem: string) {
     super(problem);
     this.resource = resource;
+  }
+}
+
+/**
+ * Why a sequencer is not believed.
+ *
+ * | reason      | it                                                                                             |
+ * |-------------|------------------------------------------------------------------------------------------------|
+ * | malformed   | is no text that a cluster makes                                                                |
+ * | unknown_key | is of a key that isn't among the cluster's: another cluster's, one long gone, or one just made |
+ * | forged      | bears a signature that this key never made of this text                                        |
+ */
+export type SequencerProblem = "malformed" | "unknown_key" | "forged";
+
+/** What was presented is not signed by the cluster: its token must not reach a register. */
+export class SequencerError extends FenceError {
+  override readonly name: string = "SequencerError";
+  readonly code = "bad_sequencer" as const;
+  readonly reason: SequencerProblem;
+  /** Null when it is malformed. */
+  readonly keyId: string | null;
+
+  constructor(reason: SequencerProblem, keyId: string | null, problem: string) {
+    super(problem);
+    this.reason = reason;
+    this.keyId = keyId;
+  }
+
+  /** For a key that isn't known: it may have been made since the keys were last fetched. */
+  get retryable(): boolean {
+    return this.reason === "unknown_key";
+  }
+}
+
+/** No node has told its keys yet, so nothing can be verified. `cause` is what the last one failed with. */
+export class KeysUnavailableError extends FenceError {
+  override readonly name: string = "KeysUnavailableError";
+  readonly code = "unreachable" as const;
+  readonly retryable = true as const;
+
+  constructor(cause: unknown) {
+    super("no node of the cluster has told the keys that sequencers are verified with", { cause });
   }
 }
