@@ -41,6 +41,7 @@ const commands: TableOf<LogCommand> = {
   endLockDelay: { name: text, index: whole },
   endHold: { session: whole, of: whole, token: whole },
   setClusterVersion: { version: whole },
+  setSigningKey: { id: text, replaces: orNull(text) },
 };
 
 const entries: TableOf<LogEntry> = { noop: {}, configuration: {}, command: { command: variants(commands) } };
@@ -78,6 +79,7 @@ const effects: TableOf<Effect> = {
   lockDelayEnded: { name: text, index: whole },
   forced: { name: text, token: whole, ended: whole },
   clusterVersion: { version: whole },
+  signingKeySet: { id: text, replaces: orNull(text), isSet: flag },
   changed: {},
 };
 

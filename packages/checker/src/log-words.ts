@@ -52,7 +52,9 @@ export type LogCommand =
   | { readonly kind: "forceRelease"; readonly name: string; readonly token: number; readonly lockDelayMs: number }
   | { readonly kind: "endLockDelay"; readonly name: string; readonly index: number }
   | { readonly kind: "endHold"; readonly session: number; readonly of: number; readonly token: number }
-  | { readonly kind: "setClusterVersion"; readonly version: number };
+  | { readonly kind: "setClusterVersion"; readonly version: number }
+  /** `replaces`: the id of the key whose place it takes; null: there is none. */
+  | { readonly kind: "setSigningKey"; readonly id: string; readonly replaces: string | null };
 
 export type LogEntry =
   | { readonly kind: "noop" }
@@ -107,5 +109,11 @@ export type Effect =
   | { readonly kind: "lockDelayEnded"; readonly name: string; readonly index: number }
   | { readonly kind: "forced"; readonly name: string; readonly token: number; readonly ended: number }
   | { readonly kind: "clusterVersion"; readonly version: number }
+  | {
+      readonly kind: "signingKeySet";
+      readonly id: string;
+      readonly replaces: string | null;
+      readonly isSet: boolean;
+    }
   /** For watchers; follows from the others and is not judged. */
   | { readonly kind: "changed" };

@@ -67,6 +67,8 @@ export function subjectOf(effect: Effect): string | null {
       return `force ${effect.name}`;
     case "clusterVersion":
       return "cluster version";
+    case "signingKeySet":
+      return `key ${effect.id}`;
     case "changed":
       return null;
     default:
@@ -98,6 +100,8 @@ export function effectText(effect: Effect): string {
       return `token=${effect.token} ended=${effect.ended}`;
     case "clusterVersion":
       return `${effect.version}`;
+    case "signingKeySet":
+      return `for ${effect.replaces} ${effect.isSet ? "set" : "not set"}`;
     case "changed":
       return "";
     default:

@@ -217,6 +217,19 @@ test("the cluster version only rises", () => {
   wrong("replay", raise(3, 3), raise(2, 2));
 });
 
+test("one signing key takes another's place, in a cluster of the second version", () => {
+  const raise: Entry = [{ kind: "setClusterVersion", version: 2 }, [{ kind: "clusterVersion", version: 2 }]];
+  const key = (id: string, replaces: string | null, isSet: boolean): Entry => [
+    { kind: "setSigningKey", id, replaces },
+    [{ kind: "signingKeySet", id, replaces, isSet }],
+  ];
+  right(key("a", null, false), raise, key("a", "x", false), key("a", null, true), key("b", null, false));
+  right(raise, key("a", null, true), key("b", "a", true), key("c", "a", false), key("a", "b", false));
+  wrong("replay", key("a", null, true));
+  wrong("replay", raise, key("a", null, true), key("b", null, true));
+  wrong("replay", raise, key("a", null, true), key("b", "a", true), key("a", "b", true));
+});
+
 test("only exactly the hold, and exactly the lock-delay, that an entry names is ended", () => {
   const first: Entry = [acquiring(1, ["a"], { maxHoldMs: 100 }), granted(1, 1, alone("a", 2)).map(withMaxHold)];
   const end = (others: object, ...effects: readonly Effect[]): Entry => {

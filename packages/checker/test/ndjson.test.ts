@@ -89,6 +89,7 @@ const samples: readonly HistoryEvent[] = [
   committed({ kind: "endLockDelay", name: "a", index: 4 }),
   committed({ kind: "endHold", session: 2, of: 1, token: 4 }),
   committed({ kind: "setClusterVersion", version: 2 }),
+  committed({ kind: "setSigningKey", id: "0123456789abcdef", replaces: null }),
   {
     at: 1,
     kind: "applied",
@@ -108,6 +109,7 @@ const samples: readonly HistoryEvent[] = [
       { kind: "lockDelayEnded", name: "a", index: 4 },
       { kind: "forced", name: "a", token: 4, ended: 1 },
       { kind: "clusterVersion", version: 2 },
+      { kind: "signingKeySet", id: "0123456789abcdef", replaces: null, isSet: true },
       { kind: "changed" },
     ],
   },
@@ -153,7 +155,7 @@ test("a field that is missing or of another type is refused, by line and field",
 test("words of closed lists are refused when they are others", () => {
   const closed = ["kind", "mode", "how", "state", "by", "result.code", "reason"];
   for (const [at, field] of closed.entries()) {
-    const index = [0, 0, 8, 14, 17, 6, 40][at] ?? 0;
+    const index = [0, 0, 8, 14, 17, 6, 41][at] ?? 0;
     const sample = samples[index];
     assert.ok(sample !== undefined);
     const path = leavesOf(sample, "").find(

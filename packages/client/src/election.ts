@@ -25,6 +25,8 @@ export interface Term {
   /** As Lock.assertHeld. */
   assertHeld(minMs?: number): void;
   fence(): Fence;
+  /** As Lock.sequencer. */
+  sequencer(): Promise<string>;
   /** Gives the leadership back before its body has ended. Never rejects for a loss. */
   resign(): Promise<ReleaseResult>;
 }
@@ -59,6 +61,10 @@ class LeaderTerm implements Term {
 
   assertHeld(minMs?: number): void {
     this.lock.assertHeld(minMs);
+  }
+
+  sequencer(): Promise<string> {
+    return this.lock.sequencer();
   }
 
   fence(): Fence {

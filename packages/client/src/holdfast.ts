@@ -1,5 +1,5 @@
 /** The client as its users see it. */
-import type { LockView, SessionView, Token } from "@holdfast/lock";
+import type { LockView, PublicKey, SessionView, Token } from "@holdfast/lock";
 import type { Member, MembersView, NodeAddress } from "@holdfast/wire";
 import type { ElectionOptions, Term } from "./election.js";
 import type { Lock } from "./lock.js";
@@ -15,6 +15,7 @@ import type {
 } from "./options.js";
 import type { OncePerResult } from "./once-per.js";
 import type { ForcedRelease } from "./queries.js";
+import type { SequencerCheck } from "./sequencer.js";
 import type { WatchEvent } from "./watch.js";
 import type { Semaphore, SemaphoreOptions } from "./semaphore.js";
 
@@ -22,6 +23,11 @@ export interface ForceReleaseOptions {
   /** Keeps the lock closed after the forced release, so that the old holder can hear of it: 0 to 60,000 ms, default 0. */
   readonly lockDelayMs?: number | undefined;
   /** Who forces it, for the cluster's log. Default: the client's info. At most 256 bytes. */
+  readonly principal?: string | undefined;
+}
+
+export interface RotateKeyOptions {
+  /** Who asks for it, for the cluster's log. Default: the client's info. At most 256 bytes. */
   readonly principal?: string | undefined;
 }
 
@@ -106,6 +112,21 @@ export interface Holdfast {
   list(options?: ListOptions): Promise<LockView[]>;
   /** The first 1,000. */
   sessions(): Promise<readonly SessionView[]>;
+  /**
+   * Whether the holding that a sequencer speaks of goes on (see lock.sequencer). Linearizable. One that was forged, or isn't this cluster's, or
+   * can't be read, gets an answer too: see `reason`. Rejects with incompatible while the cluster signs none.
+   */
+  check(sequencer: string): Promise<SequencerCheck>;
+  /**
+   * The keys that sequencers are verified with, for guards that don't ask the cluster: the current one first, then at most 7 former ones, the
+   * newest first. Empty while the cluster signs none. They are no secret. Linearizable.
+   */
+  publicKeys(): Promise<readonly PublicKey[]>;
+  /**
+   * Makes a new key for sequencers. What was signed before is still good, until 8 more have been made. For administrators. Resolves with the id of
+   * the key then. Rejects with unknown_outcome when the leader is lost meanwhile, and with incompatible while the cluster's version has no keys.
+   */
+  rotateKey(options?: RotateKeyOptions): Promise<string>;
   /** Asks each endpoint on its own, also those that don't lead. Never rejects for a node that doesn't answer. */
   status(options?: StatusOptions): Promise<NodeReport[]>;
   /**

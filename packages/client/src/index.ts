@@ -13,10 +13,18 @@ export {
 } from "./errors.js";
 export type { HoldfastErrorOptions, LockLossReason } from "./errors.js";
 export { createNodePorts } from "./node-ports.js";
-export type { ForceReleaseOptions, Holdfast, ListOptions, MembersChangeOptions, StatusOptions } from "./holdfast.js";
+export type {
+  ForceReleaseOptions,
+  Holdfast,
+  ListOptions,
+  MembersChangeOptions,
+  RotateKeyOptions,
+  StatusOptions,
+} from "./holdfast.js";
 export type { Fence, Lock, LockState, ReleaseResult } from "./lock.js";
 export type { LeaderView } from "./observe.js";
 export type { WatchEvent } from "./watch.js";
+export type { SequencerCheck, SequencerClaim } from "./sequencer.js";
 export type { OncePerResult } from "./once-per.js";
 export type { Semaphore, SemaphoreOptions } from "./semaphore.js";
 export type { NodeReport } from "./node-status.js";
@@ -32,7 +40,7 @@ export type {
 } from "./options.js";
 export type { ClientPorts, Clock, Logger, Random, Socket, SocketEvents, Timer, Transport } from "./ports.js";
 export type { ForcedRelease } from "./queries.js";
-export type { HolderView, LockView, SessionView } from "@holdfast/lock";
+export type { HolderView, LockView, PublicKey, SessionView } from "@holdfast/lock";
 export type {
   ChangeRefusalReason,
   ErrorCode,

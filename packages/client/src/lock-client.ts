@@ -1,5 +1,5 @@
 /** The facade: checks arguments, keeps callers' promises and time limits, and ties the parts together. */
-import type { LockView, SessionView, Token } from "@holdfast/lock";
+import type { LockView, PublicKey, SessionView, Token } from "@holdfast/lock";
 import { limits } from "@holdfast/wire";
 import type { MembersView, NodeAddress, Refusal, ServerMessage } from "@holdfast/wire";
 import { AcquireCalls } from "./acquire-calls.js";
@@ -7,7 +7,14 @@ import { orRefuse, splitRequest } from "./call-forms.js";
 import { elect, lead } from "./election.js";
 import type { Campaign, ElectionOptions, Term } from "./election.js";
 import { connectionClosed, errorFor, HoldfastError, InvalidArgumentError } from "./errors.js";
-import type { ForceReleaseOptions, Holdfast, ListOptions, MembersChangeOptions, StatusOptions } from "./holdfast.js";
+import type {
+  ForceReleaseOptions,
+  Holdfast,
+  ListOptions,
+  MembersChangeOptions,
+  RotateKeyOptions,
+  StatusOptions,
+} from "./holdfast.js";
 import { LeaderFinder } from "./leader-finder.js";
 import type { LockHandle } from "./lock-handle.js";
 import type { Lock } from "./lock.js";
@@ -35,6 +42,8 @@ import { runBody } from "./run-body.js";
 import type { Body } from "./run-body.js";
 import { LockSemaphore } from "./semaphore.js";
 import type { Semaphore, SemaphoreOptions } from "./semaphore.js";
+import type { SequencerCheck } from "./sequencer.js";
+import type { SequencerQuery } from "./session.js";
 import { SessionPool } from "./session-pool.js";
 import type { LeaderLink } from "./leader-link.js";
 import type { WatchEvent } from "./watch.js";
@@ -71,7 +80,9 @@ export class LockClient implements Holdfast {
       this.lastId += 1;
       return this.lastId;
     };
-    const parts = { clock, random, link, hold: this.hold, logger, nextId };
+    const sequencer = async (query: SequencerQuery): Promise<string | null> =>
+      (await this.queries.ask(query, "sequencer")).sequencer;
+    const parts = { clock, random, link, hold: this.hold, logger, nextId, sequencer };
     this.pool = new SessionPool({ ttlMs: options.ttlMs, info: options.info }, parts);
     const onTimeout = (): HoldfastError => this.unanswered(options.connectTimeoutMs);
     this.queries = new Queries({ timeoutMs: options.connectTimeoutMs, onTimeout }, parts);
@@ -194,6 +205,18 @@ export class LockClient implements Holdfast {
 
   forceRelease(name: string, token: Token, options?: ForceReleaseOptions): Promise<ForcedRelease> {
     return this.questions.forceRelease(name, token, options);
+  }
+
+  check(sequencer: string): Promise<SequencerCheck> {
+    return this.questions.check(sequencer);
+  }
+
+  publicKeys(): Promise<readonly PublicKey[]> {
+    return this.questions.publicKeys();
+  }
+
+  rotateKey(options?: RotateKeyOptions): Promise<string> {
+    return this.questions.rotateKey(options);
   }
 
   transfer(to?: string): Promise<NodeAddress | null> {
@@ -332,6 +355,7 @@ export class LockClient implements Holdfast {
       case "forced":
       case "transferred":
       case "finalized":
+      case "keyRotated":
       case "membersChanged":
         this.queries.onAnswer(message);
         return;

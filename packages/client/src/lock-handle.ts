@@ -23,6 +23,8 @@ export interface LockOwner {
   /** Answers with endRelease. */
   release(handle: LockHandle, afterMs: number): void;
   renew(done: (reason: LockLossReason | null) => void): void;
+  /** Null: the cluster knows no such hold. */
+  sequencer(handle: LockHandle, name: string): Promise<string | null>;
   /** Found by the handle itself: maxHoldMs is over. */
   onLost(handle: LockHandle): void;
 }
@@ -128,11 +130,18 @@ export class LockHandle implements Lock {
     return { resource: grant.slot === null ? grant.name : `${grant.name}#${grant.slot}`, token: grant.token };
   }
 
+  async sequencer(name?: string): Promise<string> {
+    const grant = this.only(name);
+    this.checkHeld();
+    const sequencer = await this.owner.sequencer(this, grant.name);
+    if (sequencer !== null) return sequencer;
+    this.checkHeld();
+    throw new LockLostError(this.names, "session_gone");
+  }
+
   renew(): Promise<void> {
     return new Promise((resolve, reject) => {
-      this.look();
-      if (this.phase === "lost") throw this.lostError();
-      if (this.phase !== "held") throw alreadyReleased();
+      this.checkHeld();
       this.hold.begin();
       this.owner.renew((reason) => {
         this.hold.end();
@@ -237,6 +246,12 @@ export class LockHandle implements Lock {
   onJeopardy(): void {
     if (this.phase !== "held" || this.facts.stopOn !== "jeopardy") return;
     this.abort(new HoldfastError("no_quorum", "the lease could not be renewed: the lock is in jeopardy"));
+  }
+
+  private checkHeld(): void {
+    this.look();
+    if (this.phase === "lost") throw this.lostError();
+    if (this.phase !== "held") throw alreadyReleased();
   }
 
   private look(): void {

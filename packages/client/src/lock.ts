@@ -45,6 +45,12 @@ export interface Lock {
   /** `name` is needed when there are several. */
   fence(name?: string): Fence;
   /**
+   * Name, mode, slot and token in one printable text that the cluster has signed, to be handed on to the resource: nobody can make one up. `name` is
+   * needed when there are several. Signed on demand: a call asks the leader. Rejects with LockLostError and already_released, and with incompatible
+   * while the cluster signs none.
+   */
+  sequencer(name?: string): Promise<string>;
+  /**
    * Renews the lease now; resolves when that is acknowledged. Rejects with LockLostError when the lease ends first, and with
    * already_released. Needed only for locks acquired with renew "manual".
    */

@@ -110,6 +110,7 @@ type Call =
   | "release"
   | "close"
   | "forceRelease"
+  | "rotateKey"
   | "list"
   | "status"
   | "changeMembers"
@@ -127,6 +128,7 @@ const optionNames: Readonly<Record<Call, ReadonlySet<string>>> = {
   release: new Set(["afterMs"]),
   close: new Set(["drainMs"]),
   forceRelease: new Set(["lockDelayMs", "principal"]),
+  rotateKey: new Set(["principal"]),
   list: new Set(["prefix"]),
   status: new Set(["timeoutMs"]),
   changeMembers: new Set(["add", "promote", "remove", "force"]),

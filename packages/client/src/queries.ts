@@ -1,6 +1,6 @@
 /**
- * Questions and orders to the leader that belong to no session: reads, forced releases, transfers of leadership, ends of upgrades, changes
- * of members.
+ * Questions and orders to the leader that belong to no session: reads, forced releases, transfers of leadership, ends of upgrades, new keys,
+ * changes of members.
  */
 import type { Token } from "@holdfast/lock";
 import type {
@@ -19,6 +19,8 @@ import type { Clock, Random, Timer } from "./ports.js";
 import type { ProcessHold } from "./process-hold.js";
 import type { LeaderLink } from "./leader-link.js";
 
+/** Of a node's welcome: it knows the questions about sequencers. A node that doesn't would close the connection. */
+const sequencersFeature = "sequencers";
 const retryOptions = { firstMs: 50, maxMs: 1_000 };
 
 export interface ForcedRelease {
@@ -30,12 +32,12 @@ export interface ForcedRelease {
 
 export type QueryAnswer = Extract<
   ServerMessage,
-  { readonly kind: "answer" | "forced" | "transferred" | "finalized" | "membersChanged" }
+  { readonly kind: "answer" | "forced" | "transferred" | "finalized" | "keyRotated" | "membersChanged" }
 >;
 
 type Question = Extract<
   ClientMessage,
-  { readonly kind: "query" | "forceRelease" | "transfer" | "finalize" | "changeMembers" }
+  { readonly kind: "query" | "forceRelease" | "transfer" | "finalize" | "rotateKey" | "changeMembers" }
 >;
 
 export type MembersChange = Omit<Extract<ClientMessage, { readonly kind: "changeMembers" }>, "kind" | "id">;
@@ -100,6 +102,12 @@ export class Queries {
     const answer = await this.send({ kind: "finalize", id: 0 });
     if (answer.kind === "finalized") return answer.version;
     throw new HoldfastError("incompatible", "the answer to finalize is of another kind");
+  }
+
+  async rotateKey(principal: string): Promise<string> {
+    const answer = await this.send({ kind: "rotateKey", id: 0, principal });
+    if (answer.kind === "keyRotated") return answer.key;
+    throw new HoldfastError("incompatible", "the answer to rotateKey is of another kind");
   }
 
   async members(): Promise<MembersView> {
@@ -170,6 +178,10 @@ export class Queries {
     one.id = null;
     const { link, nextId } = this.parts;
     if (!link.isReady) return;
+    if (isOfSequencers(one.question) && !link.hasFeature(sequencersFeature)) {
+      this.end(one)?.reject(new HoldfastError("incompatible", "the leader's release knows no sequencers"));
+      return;
+    }
     one.id = nextId();
     link.send({ ...one.question, id: one.id });
   }
@@ -222,6 +234,12 @@ export class Queries {
 /** A version that was reached is reached whoever asks again; other orders may take effect twice. */
 function isRepeatable({ kind }: Question): boolean {
   return kind === "query" || kind === "finalize";
+}
+
+function isOfSequencers(question: Question): boolean {
+  if (question.kind !== "query") return question.kind === "rotateKey";
+  const { kind } = question.query;
+  return kind === "sequencer" || kind === "check" || kind === "keys";
 }
 
 /** By itself, and within moments. */

@@ -1,8 +1,15 @@
 /** Questions and orders as callers put them: their arguments checked, their answers in the caller's terms. */
-import type { LockView, SessionView, Token } from "@holdfast/lock";
+import type { LockView, PublicKey, SessionView, Token } from "@holdfast/lock";
 import { limits } from "@holdfast/wire";
 import type { MembersView, NodeAddress } from "@holdfast/wire";
-import type { ForceReleaseOptions, ListOptions, MembersChangeOptions, StatusOptions } from "./holdfast.js";
+import { InvalidArgumentError } from "./errors.js";
+import type {
+  ForceReleaseOptions,
+  ListOptions,
+  MembersChangeOptions,
+  RotateKeyOptions,
+  StatusOptions,
+} from "./holdfast.js";
 import type { LeaderFinder } from "./leader-finder.js";
 import { checkMembersChange } from "./members-change.js";
 import { reportOf } from "./node-status.js";
@@ -12,6 +19,8 @@ import type { ClientOptions } from "./options.js";
 import type { ClientPorts } from "./ports.js";
 import type { ProcessHold } from "./process-hold.js";
 import type { ForcedRelease, Queries } from "./queries.js";
+import { checkOf, malformed, readSequencer } from "./sequencer.js";
+import type { SequencerCheck } from "./sequencer.js";
 
 const timerMsMax = 2 ** 31 - 1;
 
@@ -85,12 +94,34 @@ export class Questions {
     checkName("name", name);
     checkWhole("token", token, 1, Number.MAX_SAFE_INTEGER);
     checkOptionNames("forceRelease", options);
-    // 64 characters have at most the 256 bytes that a principal may have.
-    const { lockDelayMs = 0, principal = Array.from(this.options.info).slice(0, 64).join("") } = options;
+    const { lockDelayMs = 0, principal = this.ownPrincipal } = options;
     checkWhole("lockDelayMs", lockDelayMs, 0, limits.lockDelayMsMax);
     checkText("principal", principal, 0, limits.principalBytesMax);
     this.parts.checkOpen();
     return await this.parts.queries.forceRelease(name, token, principal, lockDelayMs);
+  }
+
+  async check(sequencer: string): Promise<SequencerCheck> {
+    if (typeof sequencer !== "string") throw new InvalidArgumentError("sequencer", "must be a string");
+    this.parts.checkOpen();
+    const read = readSequencer(sequencer);
+    return read === null
+      ? malformed
+      : checkOf(read, await this.parts.queries.ask({ kind: "check", sequencer }, "check"));
+  }
+
+  async publicKeys(): Promise<readonly PublicKey[]> {
+    this.parts.checkOpen();
+    const { keys } = await this.parts.queries.ask({ kind: "keys" }, "keys");
+    return keys;
+  }
+
+  async rotateKey(options: RotateKeyOptions = {}): Promise<string> {
+    checkOptionNames("rotateKey", options);
+    const { principal = this.ownPrincipal } = options;
+    checkText("principal", principal, 0, limits.principalBytesMax);
+    this.parts.checkOpen();
+    return await this.parts.queries.rotateKey(principal);
   }
 
   async transfer(to?: string): Promise<NodeAddress | null> {
@@ -118,5 +149,10 @@ export class Questions {
   /** What nodes have not said by now of themselves is not waited for. */
   close(): void {
     for (const end of [...this.reportEnders]) end();
+  }
+
+  /** 64 characters have at most the 256 bytes that a principal may have. */
+  private get ownPrincipal(): string {
+    return Array.from(this.options.info).slice(0, 64).join("");
   }
 }

@@ -21,7 +21,18 @@ export interface SessionPoolOptions {
 /** Messages that speak of a session, or are refused. */
 export type SessionMessage = Exclude<
   ServerMessage,
-  { readonly kind: "welcome" | "leader" | "answer" | "forced" | "transferred" | "finalized" | "watching" | "changes" }
+  {
+    readonly kind:
+      | "welcome"
+      | "leader"
+      | "answer"
+      | "forced"
+      | "transferred"
+      | "finalized"
+      | "keyRotated"
+      | "watching"
+      | "changes";
+  }
 >;
 
 export class SessionPool {

@@ -1,7 +1,7 @@
 /** One session: opened at need, resumed at every new leader, renewed, closed; and the hand that routes its messages. */
 import type { Grant, Outcome, Rejection, RequestNumber, ResumeView, SessionId } from "@holdfast/lock";
 import { encodeCommand } from "@holdfast/wire";
-import type { ClientMessage, NodeAddress, Refusal } from "@holdfast/wire";
+import type { ClientMessage, NodeAddress, Query, Refusal } from "@holdfast/wire";
 import type { Acquire } from "./acquire.js";
 import { Backoff } from "./backoff.js";
 import { publishSession } from "./diagnostics.js";
@@ -36,12 +36,15 @@ export interface SessionOptions {
   readonly openFromMs: number;
 }
 
+export type SequencerQuery = Extract<Query, { readonly kind: "sequencer" }>;
+
 export interface SessionParts {
   readonly clock: Clock;
   readonly random: Random;
   readonly link: LeaderLink;
   readonly hold: ProcessHold;
   readonly logger: Logger;
+  readonly sequencer: (query: SequencerQuery) => Promise<string | null>;
 }
 
 export interface SessionEvents {
@@ -142,6 +145,10 @@ export class Session implements LockOwner, RequestsHost {
   renew(done: (reason: LockLossReason | null) => void): void {
     if (this.keepalive === null) done("closed");
     else this.keepalive.renew(done);
+  }
+
+  sequencer(lock: LockHandle, name: string): Promise<string | null> {
+    return this.parts.sequencer({ kind: "sequencer", session: this.id, key: this.key, of: lock.request, name });
   }
 
   onLost(): void {

@@ -11,7 +11,7 @@ import type { Sequencer } from "@holdfast/wire";
 import { InvalidArgumentError, SequencerError } from "./errors.js";
 import { described } from "./fence.js";
 
-/** A key that the cluster signs or signed with, as `GET /v1/keys` and the client's `keys()` give it. */
+/** A key that the cluster signs or signed with, as `GET /v1/keys` and the client's `publicKeys()` give it. */
 export interface PublicKey {
   /** The first 8 bytes of the SHA-256 of the public key, as 16 lower-case hex digits. */
   readonly id: string;

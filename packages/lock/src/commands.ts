@@ -11,6 +11,7 @@ import type { Claim } from "./records.js";
 import { findHold } from "./requests.js";
 import { endClosing, everyName } from "./restoring.js";
 import { applySessionCommand } from "./session-commands.js";
+import { setSigningKey } from "./signing-keys.js";
 import type { State } from "./state.js";
 import type { Command, SessionId } from "./types.js";
 
@@ -41,6 +42,8 @@ export function applyCommand(state: State, entry: Entry, command: Command): void
       return endHold(state, entry, command);
     case "setClusterVersion":
       return setClusterVersion(state, entry, command.version);
+    case "setSigningKey":
+      return setSigningKey(state, entry, command);
     default:
       return assertNever(command);
   }

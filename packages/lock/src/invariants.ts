@@ -5,6 +5,7 @@ import { firstObstacle } from "./grantable.js";
 import { Acquire, noPlace } from "./records.js";
 import type { Claim, Lock, Session } from "./records.js";
 import { rangesInclude } from "./ranges.js";
+import { keysProblem } from "./signing-keys.js";
 import type { State } from "./state.js";
 
 export function checkInvariants(state: State): void {
@@ -36,6 +37,8 @@ export function checkInvariants(state: State): void {
     for (const lock of delayed) assert(byName.get(lock.name) === lock, "a delayed lock exists");
   }
   assert(Number.isSafeInteger(state.clusterVersion) && state.clusterVersion >= 1, "the cluster version is a number");
+  const keys = keysProblem(state);
+  assert(keys === null, `the signing keys are to be ${keys}`);
   assert(totals.sessions === state.sessionCount && totals.locks === state.lockCount, "sessions and locks are counted");
   assert(totals.holds === state.holdCount && totals.waits === state.waiterCount, "holds and waiters are counted");
   assert(totals.claims === totals.listed, "locks and sessions name the same claims");

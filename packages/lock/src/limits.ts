@@ -42,5 +42,11 @@ export const listLettersMax = 1_000_000;
 /** Waiters of each lock in a listing. */
 export const listWaitersMax = 4;
 
+/**
+ * Former keys whose sequencers are still verified. A sequencer lasts as long as the work that it is handed out for: whoever replaces the key
+ * eight times meanwhile wants the old ones to be believed no more (a seed that got out).
+ */
+export const formerKeysMax = 7;
+
 /** Bytes of a snapshot's piece at most, estimated from above, unless a single record is longer. */
 export const pieceBytesMax = 192_000;

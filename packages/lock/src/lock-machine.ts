@@ -4,7 +4,7 @@
  *
  * The effects of an entry come in this order:
  * 1. the answer to the command itself (`sessionOpened`, `outcome` or `rejected` of its request, `forced`, `silence`, `expiryRefused`,
- *    `lockDelayEnded`, `clusterVersion`); for a granted acquire with its `holdBegan` and its `changed`, name by name;
+ *    `lockDelayEnded`, `clusterVersion`, `signingKeySet`); for a granted acquire with its `holdBegan` and its `changed`, name by name;
  * 2. what ended by it, request by request: the `outcome`, then `changed` name by name; a session's `sessionEnded` after all of its own;
  * 3. the delays begun by it (`lockDelayBegan`), one for a lock;
  * 4. the grants that this made possible, the oldest request first, each as `outcome`, `holdBegan`, `changed` name by name.
@@ -16,12 +16,27 @@ import { Entry } from "./entry.js";
 import { grantWaiters } from "./granting.js";
 import { checkInvariants } from "./invariants.js";
 import { closingMs, restoreState } from "./restoring.js";
+import { publicKeys } from "./signing-keys.js";
 import { SnapshotCursor } from "./snapshot-cursor.js";
 import { stateHash } from "./state-hash.js";
 import { State } from "./state.js";
-import type { Command, Effect, LockView, LossReason, Mode, ResumeView, SessionId, SessionView } from "./types.js";
+import type {
+  Command,
+  Effect,
+  HoldingView,
+  LockView,
+  LossReason,
+  Mode,
+  PublicKey,
+  ResumeView,
+  SessionId,
+  SessionView,
+  SigningKey,
+  Token,
+} from "./types.js";
 import {
   hasHold,
+  holdingView,
   listLocks,
   lockView,
   resumeView,
@@ -29,6 +44,7 @@ import {
   sessionView,
   sessionViews,
   timedHolds,
+  tokenAt,
 } from "./views.js";
 import type { LockList, RunningDelay, TimedHold } from "./views.js";
 
@@ -107,6 +123,26 @@ export class LockMachine {
   /** No command was ever applied: whatever release runs this cluster, there is nothing yet that another couldn't read. */
   get isUntouched(): boolean {
     return this.state.lastIndex === 0;
+  }
+
+  /** Secret. Null before the first one is set. */
+  get signingKey(): SigningKey | null {
+    return this.state.signingKey;
+  }
+
+  /** The current one first, then the newest first. Empty before the first one is set. */
+  publicKeys(): PublicKey[] {
+    return publicKeys(this.state);
+  }
+
+  /** What the session's acquire `of` holds at `name`; null when it holds nothing there, or the session has another key. */
+  holdingView(session: SessionId, key: string, of: number, name: string): HoldingView | null {
+    return holdingView(this.state, session, key, of, name);
+  }
+
+  /** The token of the generation that holds `name` now, or its place `slot`; null when nobody does. */
+  tokenAt(name: string, slot: number | null): Token | null {
+    return tokenAt(this.state, name, slot);
   }
 
   /** Whether this hold, as timedHolds tells it, goes on. */

@@ -4,7 +4,7 @@
  */
 import { assert } from "./assert.js";
 import { pieceBytesMax } from "./limits.js";
-import { endRecord, estimateBytes, headerRecord, restoredRecord } from "./snapshot-records.js";
+import { endRecord, estimateBytes, headerRecord, restoredRecord, signingKeysRecord } from "./snapshot-records.js";
 import type { SnapshotPiece, SnapshotRecord } from "./snapshot-records.js";
 import type { State } from "./state.js";
 
@@ -22,6 +22,7 @@ export class SnapshotCursor {
     this.pending.push(headerRecord(state.lastIndex, state.ended.list(), state.clusterVersion));
     // Part of format 1 from the first release on: whatever runs this cluster version can read it.
     if (state.restoredIndex > 0) this.pending.push(restoredRecord(state.restoredIndex, state.closedMs));
+    if (state.signingKey !== null) this.pending.push(signingKeysRecord(state.signingKey, state.formerKeys));
     state.cow.begin(this.pending);
     this.walk = this.steps();
   }

@@ -11,10 +11,11 @@ import { NewerSnapshotError, readOutcome, RecordReader, SnapshotError } from "./
 import { Acquire, Delay, noPlace, Past, Session } from "./records.js";
 import type { Claim, Lock } from "./records.js";
 import { findRequest, isSettled, keep } from "./requests.js";
+import { keysProblem } from "./signing-keys.js";
 import { recordKind, snapshotFormat } from "./snapshot-records.js";
 import type { SnapshotPiece } from "./snapshot-records.js";
 import { State } from "./state.js";
-import type { SessionId } from "./types.js";
+import type { PublicKey, SessionId } from "./types.js";
 import { checkVersion, versionRange } from "./versions.js";
 import type { VersionRange } from "./versions.js";
 
@@ -70,6 +71,9 @@ export class SnapshotLoader {
       case recordKind.restored:
         this.readRestored(reader);
         break;
+      case recordKind.signingKeys:
+        this.readSigningKeys(reader);
+        break;
       case recordKind.end:
         this.readEnd(reader);
         break;
@@ -107,6 +111,16 @@ export class SnapshotLoader {
     state.restoredIndex = reader.positive();
     state.closedMs = reader.number();
     if (!isFirst || state.restoredIndex > state.lastIndex) reader.fail("one restore, before all that came after it");
+  }
+
+  private readSigningKeys(reader: RecordReader): void {
+    const { state, counts } = this;
+    if (state.signingKey !== null || counts.sessions > 0 || counts.delays > 0)
+      reader.fail("the keys once, before sessions");
+    state.signingKey = { ...readPublicKey(reader), seed: reader.text() };
+    state.formerKeys = reader.list((each) => each.group(readPublicKey));
+    const problem = keysProblem(state);
+    if (problem !== null) reader.fail(problem);
   }
 
   private readSession(reader: RecordReader): void {
@@ -238,6 +252,10 @@ export class SnapshotLoader {
     if (!isFree) reader.fail("a free place");
     lock.places = takePlace(lock.places, place);
   }
+}
+
+function readPublicKey(reader: RecordReader): PublicKey {
+  return { id: reader.text(), publicKey: reader.text(), since: reader.positive() };
 }
 
 function areRanges(values: readonly number[], settled: number): boolean {

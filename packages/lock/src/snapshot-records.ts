@@ -5,7 +5,7 @@
 import { assertNever } from "./assert.js";
 import { Acquire } from "./records.js";
 import type { Claim, Delay, EndedSession, KeptRequest, Lock, Session } from "./records.js";
-import type { Grant, HolderView, Outcome, SessionId } from "./types.js";
+import type { Grant, HolderView, Outcome, PublicKey, SessionId, SigningKey } from "./types.js";
 import { firstVersion } from "./versions.js";
 
 export type SnapshotValue = number | string | boolean | null | readonly SnapshotValue[];
@@ -17,10 +17,20 @@ export type SnapshotPiece = readonly SnapshotRecord[];
 export const snapshotFormat = 1;
 
 /**
- * Format 1 has all of them since the first release. A further one is written only above the cluster version that brings it, which the
+ * Format 1 has 0 to 6 since the first release. A further one is written only above the cluster version that brings it, which the
  * header bears: an older loader stops there, and would take an unknown kind for damage (docs/decisions/003-finalizing-an-upgrade.md).
  */
-export const recordKind = { header: 0, session: 1, acquire: 2, past: 3, delay: 4, end: 5, restored: 6 } as const;
+export const recordKind = {
+  header: 0,
+  session: 1,
+  acquire: 2,
+  past: 3,
+  delay: 4,
+  end: 5,
+  restored: 6,
+  // From cluster version 2 on.
+  signingKeys: 7,
+} as const;
 
 /** The first cluster version is not written: a snapshot of it is the same as those of releases that knew of none. */
 export function headerRecord(
@@ -36,6 +46,12 @@ export function headerRecord(
 /** Right after the header, of a cluster that a restore began. */
 export function restoredRecord(restoredIndex: number, closedMs: number): SnapshotRecord {
   return [recordKind.restored, restoredIndex, closedMs];
+}
+
+/** Before all sessions, of a cluster that has a key. */
+export function signingKeysRecord(current: SigningKey, former: readonly PublicKey[]): SnapshotRecord {
+  const { id, publicKey, since, seed } = current;
+  return [recordKind.signingKeys, id, publicKey, since, seed, former.map((key) => [key.id, key.publicKey, key.since])];
 }
 
 export function sessionRecord(session: Session): SnapshotRecord {

@@ -4,7 +4,7 @@
  */
 import { Hasher } from "./hash.js";
 import type { Claim, Lock } from "./records.js";
-import { delayRecord, requestRecord, sessionRecord } from "./snapshot-records.js";
+import { delayRecord, requestRecord, sessionRecord, signingKeysRecord } from "./snapshot-records.js";
 import type { SnapshotValue } from "./snapshot-records.js";
 import type { State } from "./state.js";
 
@@ -22,6 +22,7 @@ export function stateHash(state: State): string {
   for (const lock of locks) addLock(hasher, lock);
   hasher.add([state.sessionCount, state.lockCount, state.holdCount, state.waiterCount, state.clusterVersion]);
   if (state.restoredIndex > 0) hasher.add([state.restoredIndex, state.closedMs]);
+  if (state.signingKey !== null) hasher.add(signingKeysRecord(state.signingKey, state.formerKeys));
   return hasher.digest();
 }
 

@@ -10,7 +10,7 @@ import { hashText } from "./hash.js";
 import { endedSessionsMax } from "./limits.js";
 import { Lock } from "./records.js";
 import type { Acquire, Session } from "./records.js";
-import type { LossReason, SessionId } from "./types.js";
+import type { LossReason, PublicKey, SessionId, SigningKey } from "./types.js";
 import { firstVersion } from "./versions.js";
 
 const shardCount = 256;
@@ -32,6 +32,10 @@ export class State {
   readonly cow: CopyOnWrite = new CopyOnWrite();
   readonly ended: EndedSessions = new EndedSessions(endedSessionsMax);
   clusterVersion: number = firstVersion;
+  /** Null before the first one is set. */
+  signingKey: SigningKey | null = null;
+  /** The newest first. */
+  formerKeys: readonly PublicKey[] = [];
   /** Of the last applied command. */
   lastIndex = 0;
   /** Where a restore began this cluster (restoring.ts): every session up to here has ended. 0 when none did. */

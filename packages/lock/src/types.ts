@@ -60,7 +60,31 @@ export type Command =
   | { readonly kind: "endLockDelay"; readonly name: string; readonly index: number }
   | { readonly kind: "endHold"; readonly session: SessionId; readonly of: RequestNumber; readonly token: Token }
   /** Raises the cluster version (versions.ts). */
-  | { readonly kind: "setClusterVersion"; readonly version: number };
+  | { readonly kind: "setClusterVersion"; readonly version: number }
+  /** From now on sequencers are signed with this key (signing-keys.ts). */
+  | {
+      readonly kind: "setSigningKey";
+      readonly id: string;
+      readonly publicKey: string;
+      readonly seed: string;
+      /** The id of the key that it takes the place of; null: there is none. */
+      readonly replaces: string | null;
+      /** Who asked for it; empty when the leader makes the first one. */
+      readonly principal: string;
+    };
+
+/** A key that sequencers are, or were, signed with. */
+export interface PublicKey {
+  readonly id: string;
+  readonly publicKey: string;
+  /** The index of the entry that set it. */
+  readonly since: number;
+}
+
+export interface SigningKey extends PublicKey {
+  /** Secret. */
+  readonly seed: string;
+}
 
 /** Why a hold ended otherwise than by its holder's release. */
 export type LossReason = "expired" | "forced" | "max_hold" | "closed" | "restored";
@@ -161,6 +185,14 @@ export type Effect =
   | { readonly kind: "lockDelayEnded"; readonly name: string; readonly index: number }
   /** The answer to setClusterVersion: the cluster version now, raised by it or not. */
   | { readonly kind: "clusterVersion"; readonly version: number }
+  /** The answer to setSigningKey. `isSet`: it is the current key from this entry on; else nothing has changed. */
+  | {
+      readonly kind: "signingKeySet";
+      readonly id: string;
+      readonly replaces: string | null;
+      readonly principal: string;
+      readonly isSet: boolean;
+    }
   /** The answer to forceRelease: how many holds it ended, each with all of its names; `holders` when the token was not the current one. */
   | {
       readonly kind: "forced";
@@ -215,6 +247,14 @@ export interface SessionView {
   readonly silence: number;
   readonly holds: number;
   readonly waits: number;
+}
+
+/** A holding of one name: what a sequencer says. */
+export interface HoldingView {
+  readonly name: string;
+  readonly mode: Mode;
+  readonly slot: number | null;
+  readonly token: Token;
 }
 
 /** What a client reconciles with on a resumed connection. */

@@ -13,7 +13,7 @@ export interface VersionRange {
 export const firstVersion = 1;
 
 /** The cluster versions in which this release can run. */
-export const versionRange: VersionRange = { min: firstVersion, max: 1 };
+export const versionRange: VersionRange = { min: firstVersion, max: 2 };
 
 /** From which cluster version on a command may be proposed. A new one gets `versionRange.max`, which rises with each release that has some. */
 export const commandVersions: Readonly<Record<Command["kind"], number>> = {
@@ -30,6 +30,7 @@ export const commandVersions: Readonly<Record<Command["kind"], number>> = {
   endLockDelay: 1,
   endHold: 1,
   setClusterVersion: 1,
+  setSigningKey: 2,
 };
 
 /** This release can't run the cluster version that the log or a snapshot has reached. Nothing is wrong with the data. */

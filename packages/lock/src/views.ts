@@ -9,13 +9,22 @@ import {
   listWaitersMax,
 } from "./limits.js";
 import { wholeNumber } from "./numbers.js";
-import { grantsOf, holderView } from "./outcomes.js";
+import { grantsOf, holderView, slotOf } from "./outcomes.js";
 import { Acquire, namesOf } from "./records.js";
 import type { Claim, Lock, Session } from "./records.js";
 import { everyName } from "./restoring.js";
-import { findHold } from "./requests.js";
+import { findHold, findRequest } from "./requests.js";
 import type { State } from "./state.js";
-import type { HolderView, LockView, ResumeView, SessionId, SessionView, Token, WaiterView } from "./types.js";
+import type {
+  HolderView,
+  HoldingView,
+  LockView,
+  ResumeView,
+  SessionId,
+  SessionView,
+  Token,
+  WaiterView,
+} from "./types.js";
 
 export interface LockList {
   readonly locks: readonly LockView[];
@@ -113,6 +122,24 @@ export function* timedHolds(state: State): Generator<TimedHold> {
 /** Whether the session's acquire `of` is granted and bears this token (as timedHolds tells it). */
 export function hasHold(state: State, session: SessionId, of: number, token: number): boolean {
   return findHold(state, session, of, token) !== null;
+}
+
+/** For the session itself: nobody else has its key. */
+export function holdingView(state: State, id: SessionId, key: string, of: number, name: string): HoldingView | null {
+  const session = state.sessionFor(id);
+  if (session === null || session.key !== key) return null;
+  const request = findRequest(session, of);
+  if (!(request instanceof Acquire) || !request.isGranted) return null;
+  let claim: Claim | null = request.first;
+  while (claim !== null && claim.lock.name !== name) claim = claim.sibling;
+  return claim === null ? null : { name, mode: request.mode, slot: slotOf(claim), token: claim.token };
+}
+
+/** All holders of a lock without places have one token. */
+export function tokenAt(state: State, name: string, slot: number | null): Token | null {
+  let claim = state.lockFor(name)?.firstHolder ?? null;
+  while (claim !== null && slotOf(claim) !== slot) claim = claim.next;
+  return claim?.token ?? null;
 }
 
 function viewOfSession(session: Session): SessionView {

@@ -49,6 +49,11 @@ export function parseCommand(who: string, text: string, aliases: Aliases): Comma
     }
     case "version":
       return { kind: "setClusterVersion", version: numberOf(second) };
+    case "key": {
+      const principal = options.get("by") ?? "";
+      const replaces = options.get("replaces") ?? null;
+      return { kind: "setSigningKey", id: second, publicKey: `P${second}`, seed: `S${second}`, replaces, principal };
+    }
     default:
       throw new Error(`no such command: ${text}`);
   }

@@ -28,6 +28,10 @@ export function effectText(effect: Effect, name: Name): string {
       return `delay ended ${effect.name} index=${effect.index}`;
     case "clusterVersion":
       return `cluster version ${effect.version}`;
+    case "signingKeySet": {
+      const place = effect.replaces === null ? "" : ` for ${effect.replaces}`;
+      return `key ${effect.id}${place} by "${effect.principal}" ${effect.isSet ? "set" : "not set"}`;
+    }
     case "forced":
       return `forced ${effect.name}@${effect.token} by ${effect.principal}: ${effect.ended} ended${holdersText(effect.holders, name)}`;
     case "changed":

@@ -65,6 +65,17 @@ function compareViews(machine: LockMachine, model: Model): void {
     machine.waiterCount,
     sessions.reduce((sum, { waits }) => sum + waits, 0),
   );
+  const keys = model.keys.slice(0, 8).map(({ id, publicKey, since }) => ({ id, publicKey, since }));
+  assert.deepEqual(machine.publicKeys(), keys);
+  assert.equal(machine.signingKey?.seed, model.keys[0]?.seed);
+  for (const { session, number, acquire } of model.holds()) {
+    for (const { name, token, slot } of acquire.grants ?? []) {
+      const holding = { name, mode: acquire.mode, slot, token };
+      assert.deepEqual(machine.holdingView(session.id, session.key, number, name), holding);
+      assert.equal(machine.holdingView(session.id, `${session.key}x`, number, name), null);
+      assert.equal(machine.tokenAt(name, slot), token);
+    }
+  }
   const delays = model.delays.map(({ name, index, delayMs }) => ({ name, index, delayMs }));
   assert.deepEqual(sorted(machine.delays()), sorted(delays));
   const timed = model.holds().filter(({ acquire }) => acquire.maxHoldMs > 0);

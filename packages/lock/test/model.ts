@@ -13,6 +13,8 @@ export class Model extends ModelState {
   private effects: Effect[] = [];
   private index = 0;
   private clusterVersion = 1;
+  readonly keys: { readonly id: string; readonly publicKey: string; readonly since: number; readonly seed: string }[] =
+    [];
 
   apply(index: number, command: Command): Effect[] {
     this.index = index;
@@ -55,6 +57,16 @@ export class Model extends ModelState {
         this.clusterVersion = Math.max(this.clusterVersion, command.version);
         this.effects.push({ kind: "clusterVersion", version: this.clusterVersion });
         return;
+      case "setSigningKey": {
+        const { id, publicKey, seed, replaces, principal } = command;
+        const isSet =
+          this.clusterVersion >= 2 &&
+          this.keys.slice(0, 8).every((key) => key.id !== id) &&
+          (this.keys[0]?.id ?? null) === replaces;
+        if (isSet) this.keys.unshift({ id, publicKey, since: this.index, seed });
+        this.effects.push({ kind: "signingKeySet", id, replaces, principal, isSet });
+        return;
+      }
       case "endLockDelay":
         return this.endLockDelay(command);
       case "endHold": {

@@ -18,6 +18,7 @@ const operations = [
   ["endDelay", 8],
   ["endHold", 3],
   ["version", 1],
+  ["key", 1],
 ] as const;
 const names = ["a", "b", "c", "g"];
 const slotsChoices = [1, 2, 2, 2, 3];
@@ -105,6 +106,12 @@ export class Player {
         return { kind: "renewSuspects", ids };
       case "version":
         return { kind: "setClusterVersion", version: step.pick % 4 };
+      case "key": {
+        const id = `key${step.pick}`;
+        const current = this.model.keys[0]?.id ?? null;
+        const replaces = step.who === 5 ? "key7" : current;
+        return { kind: "setSigningKey", id, publicKey: `P${id}`, seed: `S${id}`, replaces, principal: "admin" };
+      }
       case "force": {
         const name = at(names, step.who) ?? "a";
         const holder = at(this.model.holdersOf(name), step.pick);

@@ -90,6 +90,17 @@ class TableRun {
         );
       case "reason":
         return [machine.endReason(sessionOf(who, this.aliases)) ?? "unknown"];
+      case "keys": {
+        const secret = machine.signingKey === null ? [] : [`signs with ${machine.signingKey.seed}`];
+        return or([...machine.publicKeys().map((key) => `${key.id} ${key.publicKey} since ${key.since}`), ...secret]);
+      }
+      case "holding": {
+        const session = sessionOf(who, this.aliases);
+        const view = machine.holdingView(session, options.get("key") ?? who, number("of", 0), argument);
+        return [view === null ? "nothing" : `${view.name} ${view.mode} slot=${view.slot} token=${view.token}`];
+      }
+      case "token":
+        return [`${machine.tokenAt(argument, options.has("slot") ? number("slot", 0) : null)}`];
       case "counts":
         return [
           `sessions=${machine.sessionCount} locks=${machine.lockCount} holds=${machine.holdCount} waiters=${machine.waiterCount}`,

@@ -63,6 +63,14 @@ const commandArbitrary: fc.Arbitrary<Command> = fc.oneof(
   fc.record({ kind: fc.constant("endLockDelay" as const), name: text, index: number }),
   fc.record({ kind: fc.constant("endHold" as const), session: number, of: number, token: number }),
   fc.record({ kind: fc.constant("setClusterVersion" as const), version: number }),
+  fc.record({
+    kind: fc.constant("setSigningKey" as const),
+    id: text,
+    publicKey: text,
+    seed: text,
+    replaces: fc.option(text),
+    principal: text,
+  }),
 );
 
 test("arbitrary commands never throw, keep the invariants, and survive a snapshot", () => {

@@ -4,9 +4,11 @@
  */
 import type { Effect, SessionId } from "@holdfast/lock";
 import { limits } from "@holdfast/wire";
-import type { ClientMessage, ServerMessage } from "@holdfast/wire";
+import type { ClientMessage, Query, ServerMessage } from "@holdfast/wire";
 import type { GatewayHost, GatewayOptions } from "./gateway-host.js";
 import type { ClientConnection, ClientEvents, Logger } from "./ports.js";
+import { KeyRequests } from "./key-requests.js";
+import { OpenQueries } from "./open-queries.js";
 import { QueryRequests } from "./query-requests.js";
 import { refuseFrame } from "./refusing.js";
 import { SessionRequests } from "./session-requests.js";
@@ -27,11 +29,15 @@ interface Greeting {
 const nodesFeature = "nodes";
 /** Of a node's welcome: it takes watches. */
 const watchFeature = "watch";
+/** Of a node's welcome: it signs sequencers, when the cluster's version allows it. */
+const sequencersFeature = "sequencers";
 
 export class ClientGateway implements ClientEvents {
   private readonly connections = new Map<ClientConnection, Greeting>();
   private readonly sessions: SessionRequests;
+  private readonly open: OpenQueries;
   private readonly queries: QueryRequests;
+  private readonly keys: KeyRequests;
   private readonly watches: Watches;
   private readonly options: GatewayOptions;
   private readonly host: GatewayHost;
@@ -42,7 +48,9 @@ export class ClientGateway implements ClientEvents {
     this.host = host;
     this.logger = logger;
     this.sessions = new SessionRequests(options, host);
-    this.queries = new QueryRequests(host, logger);
+    this.open = new OpenQueries(host);
+    this.queries = new QueryRequests(host, this.open, logger);
+    this.keys = new KeyRequests(host, this.open, logger);
     this.watches = new Watches(host);
   }
 
@@ -68,7 +76,8 @@ export class ClientGateway implements ClientEvents {
   onClosed(connection: ClientConnection): void {
     this.connections.delete(connection);
     this.sessions.onClosed(connection);
-    this.queries.onClosed(connection);
+    this.keys.onClosed(connection);
+    this.open.onClosed(connection);
     this.watches.onClosed(connection);
   }
 
@@ -97,7 +106,10 @@ export class ClientGateway implements ClientEvents {
         this.sessions.onKeepalive(connection, message.session, message.number);
         return;
       case "query":
-        this.queries.onQuery(connection, message.id, message.query);
+        this.onQuery(connection, message.id, message.query);
+        return;
+      case "rotateKey":
+        this.keys.onRotate(connection, message.id, message.principal);
         return;
       case "forceRelease":
         this.queries.onForceRelease(connection, message);
@@ -122,6 +134,18 @@ export class ClientGateway implements ClientEvents {
     }
   }
 
+  private onQuery(connection: ClientConnection, id: number, query: Query): void {
+    switch (query.kind) {
+      case "sequencer":
+      case "check":
+      case "keys":
+        this.keys.onQuery(connection, id, query);
+        return;
+      default:
+        this.queries.onQuery(connection, id, query);
+    }
+  }
+
   /** Of every applied entry, whoever leads. */
   onApplied(index: number, effects: readonly Effect[]): void {
     this.watches.onEffects(index, effects);
@@ -137,6 +161,7 @@ export class ClientGateway implements ClientEvents {
     for (const effect of effects) {
       if (effect.kind === "forced") this.queries.onForced(effect);
       else if (effect.kind === "clusterVersion") this.queries.onClusterVersion(effect.version);
+      else if (effect.kind === "signingKeySet") this.keys.onKeySet(effect);
       else this.sessions.onEffect(index, effect);
     }
   }
@@ -157,6 +182,7 @@ export class ClientGateway implements ClientEvents {
     if (!wasLeader) return;
     this.sessions.onLeadershipLost();
     this.queries.onLeadershipLost();
+    this.keys.onLeadershipLost();
     this.watches.onLeadershipLost();
   }
 
@@ -196,7 +222,7 @@ export class ClientGateway implements ClientEvents {
     connection.send({
       kind: "welcome",
       protocol: limits.protocolVersion,
-      features: [nodesFeature, watchFeature],
+      features: [nodesFeature, watchFeature, sequencersFeature],
       node: this.options.nodeId,
       clusterId: host.clusterId,
       leader: host.leader,

@@ -62,11 +62,11 @@ export class ClusterVersions {
     this.parts.logger.info({ version }, `the cluster is at version ${version}`);
   }
 
-  /** Null when a command of this kind may be proposed. */
-  gate(kind: Command["kind"], needed: number = commandVersions[kind]): Incompatible | null {
+  /** Null when a command of this kind may be proposed. `what`: in the refusal's words. */
+  gate(kind: Command["kind"], needed: number = commandVersions[kind], what: string = kind): Incompatible | null {
     const version = this.current;
     if (needed <= version) return null;
-    const start = `${kind} needs cluster version ${needed}, and the cluster is at ${version}`;
+    const start = `${what} needs cluster version ${needed}, and the cluster is at ${version}`;
     return incompatible(`${start}: ${this.obstacles(needed) ?? "run holdfast upgrade --finalize"}`);
   }
 

@@ -4,6 +4,7 @@ import type { MembershipChange } from "@holdfast/raft";
 import type { ClientMessage, MembersView, NodeAddress, NodeStatus, Refusal } from "@holdfast/wire";
 import type { ChangeResult } from "./membership.js";
 import type { ClientConnection } from "./ports.js";
+import type { SigningKeys } from "./signing-keys.js";
 
 export interface GatewayOptions {
   readonly nodeId: string;
@@ -29,6 +30,10 @@ export interface GatewayHost {
   proposeForced(command: Command, onRefused: (refusal: Refusal) => void): void;
   /** In this term or not at all. */
   proposeOwn(command: Command, onRefused: (refusal: Refusal) => void): void;
+  /** Null when a command of this kind may be proposed, else why not: `what` needs another cluster version. */
+  gate(kind: Command["kind"], what: string): Refusal | null;
+  /** Of the cluster, as this node has applied them. */
+  readonly signingKeys: Pick<SigningKeys, "newKey" | "sign" | "check">;
   /** The version to which the cluster can be raised now. */
   raisableTo(): number | Refusal;
   gather(onReady: () => void, onFailed: () => void): void;

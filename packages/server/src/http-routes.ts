@@ -40,6 +40,7 @@ export const routes: readonly Route[] = [
   node("/v1/status", (call) => answerIfThere(call, call.parts.status())),
   node("/v1/identity", (call) => answerIfThere(call, call.parts.identity())),
   node("/v1/cluster", (call) => answerIfThere(call, call.parts.cluster())),
+  node("/v1/keys", (call) => answerIfThere(call, call.parts.keys())),
   node("/v1/backup", sendBackup, false),
   node("/v1/clock", (call) => answerIfThere(call, call.parts.clock())),
   node("/v1/checkup", answerCheckup),

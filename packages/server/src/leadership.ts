@@ -9,6 +9,7 @@ import type { HostMetrics } from "./node-host-types.js";
 import type { PeerTraffic } from "./peer-traffic.js";
 import type { Logger } from "./ports.js";
 import type { QuorumRounds } from "./quorum-rounds.js";
+import type { SigningKeys } from "./signing-keys.js";
 import type { TurnLoop } from "./turn-loop.js";
 
 export interface LeadershipParts {
@@ -19,6 +20,7 @@ export interface LeadershipParts {
   readonly rounds: QuorumRounds;
   readonly peers: PeerTraffic;
   readonly versions: ClusterVersions;
+  readonly signingKeys: SigningKeys;
   readonly gateway: ClientGateway;
   readonly metrics: HostMetrics;
   readonly logger: Logger;
@@ -76,11 +78,12 @@ export class Leadership {
   }
 
   private end(): void {
-    const { keeper, rounds, peers, versions } = this.parts;
+    const { keeper, rounds, peers, versions, signingKeys } = this.parts;
     this.serves = false;
     keeper.stop();
     rounds.failAll();
     peers.forgetAppends();
     versions.onLeadershipLost();
+    signingKeys.onLeadershipLost();
   }
 }

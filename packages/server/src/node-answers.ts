@@ -18,7 +18,7 @@ import type { ClusterFacts, NodeIdentity } from "./joining.js";
 import type { Metrics, RejectionReason, TransportSource } from "./metrics.js";
 import type { NodeHost } from "./node-host.js";
 import type { NodeListener, NodeListenerParts } from "./node-world.js";
-import type { Health } from "./node-routes.js";
+import type { Health, KeyAnswer } from "./node-routes.js";
 import type { ServerPeerLinks } from "./peer-links.js";
 import type { Clock } from "./ports.js";
 
@@ -100,6 +100,10 @@ export class NodeAnswers implements NodeListenerParts {
     const { host, clusterId } = this.state;
     if (host === null || clusterId === null) return null;
     return clusterFactsOf(this.options.config, clusterId, host.committedConfiguration);
+  }
+
+  keys(): KeyAnswer | null {
+    return this.state.host === null ? null : { keys: this.state.host.publicKeys() };
   }
 
   backup(): Promise<BackupSource> {

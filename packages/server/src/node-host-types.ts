@@ -21,6 +21,8 @@ export interface NodeHostOptions {
 export interface NodeHostParts {
   readonly clock: Clock;
   readonly random: Random;
+  /** 32 bytes that nobody can guess. */
+  drawSeed(): Uint8Array;
   readonly codec: EntryCodec;
   readonly store: Store;
   readonly restored: Restored;

@@ -1,6 +1,7 @@
 /**
  * A node behind its ports: what comes in waits in one queue for the next turn (turn.ts), and here its parts are put together.
  */
+import type { PublicKey } from "@holdfast/lock";
 import { Raft } from "@holdfast/raft";
 import type { Configuration, Event, MembershipChange, Message, NodeId, Position } from "@holdfast/raft";
 import type { NodeAddress, NodeStatus } from "@holdfast/wire";
@@ -21,6 +22,7 @@ import { Persister } from "./persister.js";
 import type { PeerEvents } from "./ports.js";
 import { Proposals } from "./proposals.js";
 import { QuorumRounds } from "./quorum-rounds.js";
+import { SigningKeys } from "./signing-keys.js";
 import { Transfers } from "./transfers.js";
 import { Turn } from "./turn.js";
 import { TurnLoop } from "./turn-loop.js";
@@ -45,6 +47,7 @@ export class NodeHost implements PeerEvents {
   private readonly rounds: QuorumRounds = new QuorumRounds();
   private readonly keeper: LeaseKeeper;
   private readonly versions: ClusterVersions;
+  private readonly signingKeys: SigningKeys;
   private readonly proposals: Proposals;
   private readonly leadership: Leadership;
   private readonly transfers: Transfers = new Transfers();
@@ -80,14 +83,15 @@ export class NodeHost implements PeerEvents {
       acknowledge: (session, number) => this.gateway.acknowledge(session, number),
     });
     this.versions = this.newVersions();
-    const { loop, raft, applier, keeper, rounds, versions } = this;
+    this.signingKeys = this.newSigningKeys();
+    const { loop, raft, applier, keeper, rounds, versions, signingKeys } = this;
     const { links, metrics, logger } = parts;
     const leader = (): NodeAddress | null => this.reporter.leader();
     this.proposals = new Proposals({ loop, raft, leader, gate: (kind) => versions.gate(kind) });
     this.peers = new PeerTraffic({ loop, raft, links, metrics });
     this.gateway = new ClientGateway(options.gateway, this.gatewayHost(), logger);
     const { peers, gateway } = this;
-    const works = { applier, keeper, rounds, peers, versions, gateway };
+    const works = { applier, keeper, rounds, peers, versions, signingKeys, gateway };
     this.leadership = new Leadership({ loop, raft, metrics, logger, ...works });
     this.turn = this.newTurn();
   }
@@ -121,6 +125,11 @@ export class NodeHost implements PeerEvents {
   /** As far as this node has applied the log. */
   get clusterVersion(): number {
     return this.applier.machine.clusterVersion;
+  }
+
+  /** The current one first, as far as this node has applied the log. */
+  publicKeys(): PublicKey[] {
+    return this.applier.machine.publicKeys();
   }
 
   /** The newest configuration that this node knows to be committed. */
@@ -301,9 +310,17 @@ export class NodeHost implements PeerEvents {
     });
   }
 
+  private newSigningKeys(): SigningKeys {
+    return new SigningKeys({
+      machine: () => this.applier.machine,
+      drawSeed: () => this.parts.drawSeed(),
+      propose: (command, onRefused) => this.proposals.proposeOwn(command, onRefused),
+    });
+  }
+
   private newTurn(): Turn {
     const { loop, queue, raft, membership, applier, reporter, peers, persister, snapshots, rounds, keeper } = this;
-    const { versions, proposals, leadership, transfers, gateway } = this;
+    const { versions, signingKeys, proposals, leadership, transfers, gateway } = this;
     const { logger } = this.parts;
     const onRemoved = (): void => this.stop({ kind: "removed" });
     return new Turn({
@@ -319,6 +336,7 @@ export class NodeHost implements PeerEvents {
       rounds,
       keeper,
       versions,
+      signingKeys,
       proposals,
       leadership,
       transfers,
@@ -355,6 +373,8 @@ export class NodeHost implements PeerEvents {
         host.proposals.proposeClients(command, payload, reserved, onRefused),
       proposeForced: (command, onRefused) => host.proposals.proposeForced(command, onRefused),
       proposeOwn: (command, onRefused) => host.proposals.proposeOwn(command, onRefused),
+      gate: (kind, what) => host.versions.gate(kind, undefined, what),
+      signingKeys: host.signingKeys,
       raisableTo: () => host.versions.target(),
       gather: (onReady, onFailed) => host.rounds.gather(onReady, onFailed),
       keepalive: (session, number) => host.keeper.onKeepalive(session, number, host.loop.nowMs),

@@ -196,7 +196,8 @@ export class NodeProcess {
       throw error;
     });
     if (this.state.isEnding) return;
-    const parts = { clock, random, codec: entryCodec, store, restored, machine, links, logger, metrics };
+    const drawSeed = (): Uint8Array => world.drawSeed();
+    const parts = { clock, random, drawSeed, codec: entryCodec, store, restored, machine, links, logger, metrics };
     const host = new NodeHost(nodeHostOptionsFor(config, nodeId, clusterId, version, recordsPerPiece), parts);
     this.state.host = host;
     this.state.clusterId = clusterId;

@@ -1,5 +1,6 @@
 /** What a node answers about itself over HTTP: health for supervisors, figures for Prometheus, its state for the commands. */
 import type { ServerResponse } from "node:http";
+import type { PublicKey } from "@holdfast/lock";
 import { problem } from "./api/answers.js";
 import type { Answer } from "./api/answers.js";
 import { commonHeaders } from "./api/http-exchange.js";
@@ -17,6 +18,11 @@ export interface Health {
   readonly problem: string | null;
 }
 
+/** What sequencers are verified with (docs/fencing.md), the current key first. Empty below the cluster version that brings keys. */
+export interface KeyAnswer {
+  readonly keys: readonly PublicKey[];
+}
+
 export interface HttpParts {
   health(): Health;
   /** This node's own view of itself; null before the cluster is formed. */
@@ -25,6 +31,8 @@ export interface HttpParts {
   identity(): NodeIdentity | null;
   /** For a node that wants to join; null before the cluster is formed. */
   cluster(): ClusterFacts | null;
+  /** As far as this node has applied the log; null before the cluster is formed. */
+  keys(): KeyAnswer | null;
   clock(): ClockReading;
   /** At any time, also of a node that isn't ready. */
   checkup(): Checkup;

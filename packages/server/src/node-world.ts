@@ -43,6 +43,8 @@ export interface NodeWorld {
   readonly threadPoolSize: number;
   /** A text of 32 random hex digits, never the same twice. */
   drawName(): string;
+  /** 32 random bytes, never the same twice. */
+  drawSeed(): Uint8Array;
   readMachineBootId(): string;
   openDirectory(options: DataDirectoryOptions): Promise<DataDirectory>;
   createListener(options: ClientListenerOptions, parts: NodeListenerParts): NodeListener;
@@ -59,6 +61,7 @@ export function createNodeWorld(logger: Logger): NodeWorld {
     metrics: createMetrics(clock),
     threadPoolSize: Number(process.env["UV_THREADPOOL_SIZE"] ?? 4),
     drawName: () => randomBytes(16).toString("hex"),
+    drawSeed: () => randomBytes(32),
     readMachineBootId,
     openDirectory: openDataDirectory,
     createListener: (options, parts) => {

@@ -3,7 +3,9 @@ import type { Effect } from "@holdfast/lock";
 import { limits } from "@holdfast/wire";
 import type { ClientMessage, Query, QueryResult, Refusal } from "@holdfast/wire";
 import type { GatewayHost } from "./gateway-host.js";
+import type { KeyQuery } from "./key-requests.js";
 import { newMemberProblem } from "./new-member.js";
+import type { OpenQueries } from "./open-queries.js";
 import type { ClientConnection, Logger } from "./ports.js";
 import { notLeader, refuseQuery } from "./refusing.js";
 
@@ -22,69 +24,45 @@ interface PendingRaise {
 }
 
 export class QueryRequests {
-  /** How many of each connection wait for their answers. */
-  private readonly open = new Map<ClientConnection, number>();
   private readonly forces: PendingForce[] = [];
   private readonly raises: PendingRaise[] = [];
   private readonly host: GatewayHost;
+  private readonly open: OpenQueries;
   private readonly logger: Logger;
 
-  constructor(host: GatewayHost, logger: Logger) {
+  constructor(host: GatewayHost, open: OpenQueries, logger: Logger) {
     this.host = host;
+    this.open = open;
     this.logger = logger;
-  }
-
-  onClosed(connection: ClientConnection): void {
-    this.open.delete(connection);
   }
 
   /** What was proposed may still be committed by the next leader. */
   onLeadershipLost(): void {
     for (const { connection, id } of [...this.forces.splice(0), ...this.raises.splice(0)]) {
-      this.endQuery(connection);
+      this.open.end(connection);
       refuseQuery(connection, id, { code: "unknown_outcome" });
     }
   }
 
-  onQuery(connection: ClientConnection, id: number, query: Query): void {
+  onQuery(connection: ClientConnection, id: number, query: Exclude<Query, KeyQuery>): void {
     if (query.kind === "status") {
       connection.send({ kind: "answer", id, result: { kind: "status", status: this.host.status() } });
       return;
     }
-    if (!this.admitsQuery(connection, id)) return;
+    if (!this.open.admits(connection, id)) return;
     this.host.gather(
       () => {
-        this.endQuery(connection);
+        this.open.end(connection);
         connection.send({ kind: "answer", id, result: this.answerTo(query) });
       },
       () => {
-        this.endQuery(connection);
+        this.open.end(connection);
         refuseQuery(connection, id, notLeader(this.host));
       },
     );
   }
 
-  private admitsQuery(connection: ClientConnection, id: number): boolean {
-    if (!this.host.isLeader) {
-      refuseQuery(connection, id, notLeader(this.host));
-      return false;
-    }
-    const open = this.open.get(connection) ?? 0;
-    if (open >= limits.queriesPerConnectionMax) {
-      refuseQuery(connection, id, { code: "overloaded" });
-      return false;
-    }
-    this.open.set(connection, open + 1);
-    return true;
-  }
-
-  private endQuery(connection: ClientConnection): void {
-    const open = this.open.get(connection) ?? 0;
-    if (open > 1) this.open.set(connection, open - 1);
-    else this.open.delete(connection);
-  }
-
-  private answerTo(query: Exclude<Query, { kind: "status" }>): QueryResult {
+  private answerTo(query: Exclude<Query, KeyQuery | { kind: "status" }>): QueryResult {
     const { machine, lastApplied: index } = this.host;
     switch (query.kind) {
       case "inspect":
@@ -110,13 +88,13 @@ export class QueryRequests {
 
   onForceRelease(connection: ClientConnection, message: Extract<ClientMessage, { kind: "forceRelease" }>): void {
     const { id, name, token, principal, lockDelayMs } = message;
-    if (!this.admitsQuery(connection, id)) return;
+    if (!this.open.admits(connection, id)) return;
     const pending: PendingForce = { connection, id, name, token, principal };
     this.forces.push(pending);
     this.logger.warn({ lock: name, token, principal, remote: connection.remote }, "forced release asked for");
     this.host.proposeForced({ kind: "forceRelease", name, token, principal, lockDelayMs }, (refusal) => {
       this.forces.splice(this.forces.indexOf(pending), 1);
-      this.endQuery(connection);
+      this.open.end(connection);
       refuseQuery(connection, id, refusal);
     });
   }
@@ -127,14 +105,14 @@ export class QueryRequests {
       refuseQuery(connection, id, { code: "invalid_argument", argument: "to", problem });
       return;
     }
-    if (!this.admitsQuery(connection, id)) return;
+    if (!this.open.admits(connection, id)) return;
     if (to !== null && to === this.host.leader?.id) {
-      this.endQuery(connection);
+      this.open.end(connection);
       connection.send({ kind: "transferred", id, leader: this.host.leader });
       return;
     }
     this.host.transfer(to, (leader) => {
-      this.endQuery(connection);
+      this.open.end(connection);
       connection.send({ kind: "transferred", id, leader });
     });
   }
@@ -147,11 +125,11 @@ export class QueryRequests {
       refuseQuery(connection, id, { code: "invalid_argument", argument: "add", problem: wrong.problem });
       return;
     }
-    if (!this.admitsQuery(connection, id)) return;
+    if (!this.open.admits(connection, id)) return;
     const change = { add: add.map((member) => member.id), promote, remove, isForced };
     this.logger.warn({ ...change, remote: connection.remote }, "asked to change the members");
     this.host.changeMembers({ add, promote, remove }, isForced, (result) => {
-      this.endQuery(connection);
+      this.open.end(connection);
       if ("code" in result) refuseQuery(connection, id, result);
       else connection.send({ kind: "membersChanged", id, index: result.index });
     });
@@ -159,11 +137,11 @@ export class QueryRequests {
 
   /** Who asks twice, or when all is done, learns the same: the version that the cluster has. */
   onFinalize(connection: ClientConnection, id: number): void {
-    if (!this.admitsQuery(connection, id)) return;
+    if (!this.open.admits(connection, id)) return;
     this.host.gather(
       () => this.raise(connection, id),
       () => {
-        this.endQuery(connection);
+        this.open.end(connection);
         refuseQuery(connection, id, notLeader(this.host));
       },
     );
@@ -172,7 +150,7 @@ export class QueryRequests {
   private raise(connection: ClientConnection, id: number): void {
     const version = this.host.raisableTo();
     const refuse = (refusal: Refusal): void => {
-      this.endQuery(connection);
+      this.open.end(connection);
       refuseQuery(connection, id, refusal);
     };
     if (typeof version !== "number") return refuse(version);
@@ -190,7 +168,7 @@ export class QueryRequests {
   onClusterVersion(version: number): void {
     for (const pending of this.raises.filter((each) => each.version <= version)) {
       this.raises.splice(this.raises.indexOf(pending), 1);
-      this.endQuery(pending.connection);
+      this.open.end(pending.connection);
       pending.connection.send({ kind: "finalized", id: pending.id, version });
     }
   }
@@ -202,7 +180,7 @@ export class QueryRequests {
     const at = this.forces.findIndex((one) => one.name === name && one.token === token && one.principal === principal);
     const [pending] = at < 0 ? [] : this.forces.splice(at, 1);
     if (pending === undefined) return;
-    this.endQuery(pending.connection);
+    this.open.end(pending.connection);
     pending.connection.send({ kind: "forced", id: pending.id, ended, holders: holders.length });
   }
 }

@@ -15,6 +15,7 @@ import type { Persister } from "./persister.js";
 import type { Logger } from "./ports.js";
 import type { Proposals } from "./proposals.js";
 import type { QuorumRounds } from "./quorum-rounds.js";
+import type { SigningKeys } from "./signing-keys.js";
 import type { Transfers } from "./transfers.js";
 import type { TurnLoop } from "./turn-loop.js";
 import type { NodeEvent, TurnQueue } from "./turn-queue.js";
@@ -37,6 +38,7 @@ export interface TurnParts {
   readonly rounds: QuorumRounds;
   readonly keeper: LeaseKeeper;
   readonly versions: ClusterVersions;
+  readonly signingKeys: SigningKeys;
   readonly proposals: Proposals;
   readonly leadership: Leadership;
   readonly transfers: Transfers;
@@ -57,16 +59,22 @@ export class Turn {
 
   /** `isTimerDue`: the timer has fired since the last turn. Throws when an invariant is broken. */
   run(isTimerDue: boolean): void {
-    const { queue, raft, leadership, versions, transfers, reporter, snapshots } = this.parts;
+    const { queue, raft, leadership, transfers, reporter, snapshots } = this.parts;
     const { nowMs } = this.parts.loop;
     for (const event of queue.takeEvents()) this.handleEvent(event, nowMs);
     this.handleFrames();
     if (nowMs >= raft.nextDeadlineMs()) raft.step({ kind: "tick", nowMs });
     this.maybeDecide(isTimerDue, nowMs);
-    if (leadership.isServing) versions.maybeBegin();
+    if (leadership.isServing) this.maybeBegin();
     this.advance(nowMs);
     transfers.settle(nowMs, () => (leadership.isLeader ? null : reporter.leader()));
     snapshots.advance();
+  }
+
+  /** What a leader sees to itself when it is missing. */
+  private maybeBegin(): void {
+    this.parts.versions.maybeBegin();
+    this.parts.signingKeys.maybeBegin();
   }
 
   private handleEvent(event: NodeEvent, nowMs: number): void {

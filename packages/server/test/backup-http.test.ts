@@ -44,6 +44,7 @@ describe("/v1/backup", () => {
       status: () => null,
       identity: () => null,
       cluster: () => null,
+      keys: () => null,
       clock: () => ({ boot: 1, monotonicMs: 0 }),
       checkup: () => {
         throw new Error("not asked");

@@ -10,7 +10,7 @@ import type { CheckupAnswer } from "../src/checkup.js";
 import { parseConfig } from "../src/config.js";
 import { askForCluster } from "../src/joining.js";
 import type { ClusterFacts, NodeIdentity } from "../src/joining.js";
-import type { Health } from "../src/node-routes.js";
+import type { Health, KeyAnswer } from "../src/node-routes.js";
 import { serverFor } from "./http-harness.js";
 
 interface Answer {
@@ -43,6 +43,7 @@ describe("plain HTTP on the client port", () => {
   let status: object | null = null;
   let identity: NodeIdentity | null = null;
   let cluster: ClusterFacts | null = null;
+  let keys: KeyAnswer | null = null;
   let figures: () => Promise<string> = () => Promise.resolve("holdfast_raft_term 1\n");
 
   before(async () => {
@@ -52,6 +53,7 @@ describe("plain HTTP on the client port", () => {
       status: () => status,
       identity: () => identity,
       cluster: () => cluster,
+      keys: () => keys,
       clock: () => ({ boot: 7, monotonicMs: 1_234.5 }),
       checkup: () => checkup,
       metrics: async () => ({ contentType: "text/plain; version=0.0.4", text: await figures() }),
@@ -121,6 +123,17 @@ describe("plain HTTP on the client port", () => {
     assert.equal(problemIn(await ask("/v1/status")).detail, "the cluster is not formed yet");
     status = { id: "n1", role: "leader" };
     assert.deepEqual(JSON.parse((await ask("/v1/status")).text), { id: "n1", role: "leader" });
+  });
+
+  test("/v1/keys: what sequencers are verified with, also of a node that isn't ready", async () => {
+    health = { isLive: true, isReady: false, problem: "the cluster is not formed yet" };
+    assert.deepEqual(problemIn(await ask("/v1/keys")).detail, "the cluster is not formed yet");
+    keys = { keys: [] };
+    assert.deepEqual(JSON.parse((await ask("/v1/keys")).text), keys);
+    keys = { keys: [{ id: "21fe31dfa154a261", publicKey: "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo", since: 4 }] };
+    const answer = await ask("/v1/keys");
+    assert.equal(answer.headers["content-type"], "application/json");
+    assert.deepEqual(JSON.parse(answer.text), keys);
   });
 
   test("/v1/identity and /v1/cluster: for a node that joins, and whoever adds it", async () => {
@@ -198,6 +211,7 @@ describe("plain HTTP on the client port", () => {
         status: () => null,
         identity: () => null,
         cluster: () => null,
+        keys: () => null,
         clock: () => ({ boot: null, monotonicMs: 0 }),
         checkup: () => checkup,
         metrics: () => Promise.reject(new Error()),

@@ -91,6 +91,7 @@ const silentNode: HttpParts = {
   status: () => null,
   identity: () => null,
   cluster: () => null,
+  keys: () => null,
   clock: () => ({ boot: 1, monotonicMs: 0 }),
   checkup: () => {
     throw new Error("not asked");

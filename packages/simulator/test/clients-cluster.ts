@@ -232,6 +232,7 @@ export class TestCluster {
       case "finalize":
         this.afterRound(() => link.say({ kind: "finalized", id: message.id, version: 1 }));
         return;
+      case "rotateKey":
       case "changeMembers":
       case "watch":
         link.refuse({ code: "overloaded" }, { id: message.id });

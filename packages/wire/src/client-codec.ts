@@ -40,12 +40,19 @@ const kinds = {
   changeMembers: 9,
   watch: 10,
   unwatch: 11,
+  rotateKey: 12,
 } as const satisfies Record<ClientMessage["kind"], number>;
 
-const queryKinds = { inspect: 1, list: 2, sessions: 3, status: 4, members: 5 } as const satisfies Record<
-  Query["kind"],
-  number
->;
+const queryKinds = {
+  inspect: 1,
+  list: 2,
+  sessions: 3,
+  status: 4,
+  members: 5,
+  sequencer: 6,
+  check: 7,
+  keys: 8,
+} as const satisfies Record<Query["kind"], number>;
 
 type ChangeMembers = Extract<ClientMessage, { readonly kind: "changeMembers" }>;
 
@@ -109,13 +116,15 @@ function messageFields(message: ClientMessage): unknown[] {
         count(message.id, "id"),
         name(message.name, "name"),
         positive(message.token, "token"),
-        text(message.principal, 0, limits.principalBytesMax, "principal"),
+        principal(message.principal),
         integer(message.lockDelayMs, 0, limits.lockDelayMsMax, "lockDelayMs"),
       ];
     case "transfer":
       return [kinds.transfer, count(message.id, "id"), nullable(message.to, "to", id)];
     case "finalize":
       return [kinds.finalize, count(message.id, "id")];
+    case "rotateKey":
+      return [kinds.rotateKey, count(message.id, "id"), principal(message.principal)];
     case "changeMembers":
       return [kinds.changeMembers, ...changeFields(message)];
     case "watch":
@@ -164,7 +173,7 @@ function messageFrom(value: unknown): ClientMessage {
         id: count(fields[1], "id"),
         name: name(fields[2], "name"),
         token: positive(fields[3], "token"),
-        principal: text(fields[4], 0, limits.principalBytesMax, "principal"),
+        principal: principal(fields[4]),
         lockDelayMs: integer(fields[5], 0, limits.lockDelayMsMax, "lockDelayMs"),
       };
     case kinds.transfer:
@@ -172,6 +181,9 @@ function messageFrom(value: unknown): ClientMessage {
       return { kind: "transfer", id: count(fields[1], "id"), to: nullable(fields[2], "to", id) };
     case kinds.finalize:
       return { kind: "finalize", id: count(fields[1], "id") };
+    case kinds.rotateKey:
+      fieldsOf(fields, 3, "rotateKey");
+      return { kind: "rotateKey", id: count(fields[1], "id"), principal: principal(fields[2]) };
     case kinds.changeMembers:
       return changeFrom(fields);
     case kinds.watch:
@@ -244,6 +256,18 @@ function queryFields(query: Query): unknown[] {
       return [queryKinds.status];
     case "members":
       return [queryKinds.members];
+    case "sequencer":
+      return [
+        queryKinds.sequencer,
+        positive(query.session, "session"),
+        key(query.key, "key"),
+        positive(query.of, "of"),
+        name(query.name, "name"),
+      ];
+    case "check":
+      return [queryKinds.check, sequencer(query.sequencer)];
+    case "keys":
+      return [queryKinds.keys];
     default:
       return assertNever(query, "query");
   }
@@ -268,6 +292,19 @@ function queryFrom(value: unknown): Query {
       return { kind: "status" };
     case queryKinds.members:
       return { kind: "members" };
+    case queryKinds.sequencer:
+      fieldsOf(fields, 5, "sequencer");
+      return {
+        kind: "sequencer",
+        session: positive(fields[1], "session"),
+        key: key(fields[2], "key"),
+        of: positive(fields[3], "of"),
+        name: name(fields[4], "name"),
+      };
+    case queryKinds.check:
+      return { kind: "check", sequencer: sequencer(fields[1]) };
+    case queryKinds.keys:
+      return { kind: "keys" };
     default:
       throw badValue("query", "is of a kind that this release doesn't know");
   }
@@ -276,6 +313,15 @@ function queryFrom(value: unknown): Query {
 /** A part of a name; empty: all, or from the first. */
 function prefix(value: unknown, field: string): string {
   return text(value, 0, limits.nameBytesMax, field);
+}
+
+function principal(value: unknown): string {
+  return text(value, 0, limits.principalBytesMax, "principal");
+}
+
+/** Whatever it is: what comes of it is an answer. */
+function sequencer(value: unknown): string {
+  return text(value, 0, limits.sequencerBytesMax, "sequencer");
 }
 
 function queryLimit(value: unknown): number {

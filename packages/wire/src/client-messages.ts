@@ -7,6 +7,7 @@ import type {
   LockView,
   LossReason,
   Outcome,
+  PublicKey,
   Rejection,
   RequestNumber,
   ResumeView,
@@ -62,6 +63,8 @@ export type ClientMessage =
   | { readonly kind: "transfer"; readonly id: number; readonly to: string | null }
   /** Raises the cluster version to the highest that a node runs; refused (incompatible) while others can't follow. */
   | { readonly kind: "finalize"; readonly id: number }
+  /** Makes a new key for sequencers. `principal`: who asks, for the log. For nodes with the feature "sequencers". */
+  | { readonly kind: "rotateKey"; readonly id: number; readonly principal: string }
   /** One change of members (MembershipChange of raft). `isForced`: though the voters that are up would be no majority. */
   | {
       readonly kind: "changeMembers";
@@ -102,6 +105,18 @@ export type Query =
   | { readonly kind: "sessions"; readonly limit: number }
   /** Who belongs to the cluster, as its leader sees them. */
   | { readonly kind: "members" }
+  /** What the session's acquire `of` holds at `name`, signed. The session's key shows whose it is. As check and keys for the feature "sequencers". */
+  | {
+      readonly kind: "sequencer";
+      readonly session: SessionId;
+      readonly key: string;
+      readonly of: RequestNumber;
+      readonly name: string;
+    }
+  /** Whether the holding that a sequencer speaks of goes on. */
+  | { readonly kind: "check"; readonly sequencer: string }
+  /** The public keys that sequencers are verified with. */
+  | { readonly kind: "keys" }
   /** Of the node asked, from its own memory; not linearizable, any role answers. */
   | { readonly kind: "status" };
 
@@ -151,11 +166,35 @@ export interface MembersView {
   readonly isChanging: boolean;
 }
 
+/**
+ * What the cluster says of a sequencer.
+ *
+ * | verdict     | it                                                                                          |
+ * |-------------|---------------------------------------------------------------------------------------------|
+ * | current     | is of a holding that goes on                                                                |
+ * | over        | was signed by this cluster, and that holding is over                                        |
+ * | forged      | bears a signature that this key never made of it                                            |
+ * | unknown_key | is of a key that isn't among this cluster's: another cluster's, or one replaced too long ago |
+ * | malformed   | is no text that a cluster makes                                                             |
+ */
+export type SequencerVerdict = "current" | "over" | "forged" | "unknown_key" | "malformed";
+
 export type QueryResult =
   | { readonly kind: "lock"; readonly index: number; readonly lock: LockView | null }
   | { readonly kind: "locks"; readonly index: number; readonly locks: readonly LockView[]; readonly more: boolean }
   | { readonly kind: "sessions"; readonly index: number; readonly sessions: readonly SessionView[] }
   | { readonly kind: "members"; readonly index: number; readonly members: MembersView }
+  /** Null: that acquire holds nothing there. */
+  | { readonly kind: "sequencer"; readonly index: number; readonly sequencer: string | null }
+  /** `token`: of who holds the same name, or the same slot of it, now; null when nobody does, or when what was asked about can't be trusted. */
+  | {
+      readonly kind: "check";
+      readonly index: number;
+      readonly verdict: SequencerVerdict;
+      readonly token: Token | null;
+    }
+  /** The current one first. */
+  | { readonly kind: "keys"; readonly index: number; readonly keys: readonly PublicKey[] }
   | { readonly kind: "status"; readonly status: NodeStatus };
 
 export type ServerMessage =
@@ -202,6 +241,8 @@ export type ServerMessage =
   | { readonly kind: "transferred"; readonly id: number; readonly leader: NodeAddress | null }
   /** The answer to finalize: the cluster version now. */
   | { readonly kind: "finalized"; readonly id: number; readonly version: number }
+  /** The answer to rotateKey: the id of the key that is current now. */
+  | { readonly kind: "keyRotated"; readonly id: number; readonly key: string }
   /** The answer to changeMembers: the configuration that was asked for is committed at `index`. */
   | { readonly kind: "membersChanged"; readonly id: number; readonly index: number }
   /**
@@ -220,7 +261,7 @@ export type ServerMessage =
       readonly kind: "refused";
       readonly session: SessionId | null;
       readonly request: RequestNumber | null;
-      /** Of a query, forceRelease, transfer, finalize, changeMembers or watch. */
+      /** Of a query, forceRelease, transfer, finalize, rotateKey, changeMembers or watch. */
       readonly id: number | null;
       /** Of an openSession. */
       readonly key: string | null;

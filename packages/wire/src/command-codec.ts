@@ -9,7 +9,20 @@
  */
 import type { Command, Mode, RequestNumber, SessionRequest } from "@holdfast/lock";
 import { assertNever } from "./assert.js";
-import { anyText, badValue, count, exactFieldsOf, flag, integer, key, list, positive } from "./fields.js";
+import {
+  anyText,
+  badValue,
+  count,
+  exactFieldsOf,
+  flag,
+  integer,
+  key,
+  list,
+  nullable,
+  positive,
+  signingKey,
+  signingKeyId,
+} from "./fields.js";
 import type { Fields } from "./fields.js";
 import { limits } from "./limits.js";
 import { copyOf, pack, unpack } from "./msgpack.js";
@@ -31,6 +44,7 @@ const kinds = {
   endLockDelay: 11,
   endHold: 12,
   setClusterVersion: 13,
+  setSigningKey: 14,
 } as const satisfies Record<Command["kind"], number>;
 
 /** Kind, session, request, settled, seen. */
@@ -128,6 +142,16 @@ function leaderCommandFrom(kind: number, fields: Fields): Command {
     case kinds.setClusterVersion:
       exactFieldsOf(fields, 2, "setClusterVersion");
       return { kind: "setClusterVersion", version: positive(fields[1], "version") };
+    case kinds.setSigningKey:
+      exactFieldsOf(fields, 6, "setSigningKey");
+      return {
+        kind: "setSigningKey",
+        id: signingKeyId(fields[1], "id"),
+        publicKey: signingKey(fields[2], "publicKey"),
+        seed: signingKey(fields[3], "seed"),
+        replaces: nullable(fields[4], "replaces", signingKeyId),
+        principal: anyText(fields[5], "principal"),
+      };
     default:
       throw new UnknownCommandError(kind, requestIn(fields));
   }
@@ -181,6 +205,15 @@ function commandFields(command: Command): unknown[] {
       ];
     case "setClusterVersion":
       return [kinds.setClusterVersion, positive(command.version, "version")];
+    case "setSigningKey":
+      return [
+        kinds.setSigningKey,
+        signingKeyId(command.id, "id"),
+        signingKey(command.publicKey, "publicKey"),
+        signingKey(command.seed, "seed"),
+        nullable(command.replaces, "replaces", signingKeyId),
+        anyText(command.principal, "principal"),
+      ];
     default:
       return assertNever(command, "command");
   }

@@ -3,6 +3,7 @@
  * functions, so that what we write is what we accept.
  */
 import type { Index, Position, Term } from "@holdfast/raft";
+import { fromBase64url } from "./base64url.js";
 import { limits } from "./limits.js";
 import { encodingProblem, integerProblem, keyProblem, textProblem } from "./problems.js";
 import { WireError } from "./wire-error.js";
@@ -80,6 +81,21 @@ export function key(value: unknown, field: string): string {
   const problem = keyProblem(value, limits.keyDigits);
   if (problem !== null) throw badValue(field, problem);
   return value as string;
+}
+
+/** The id of a key that signs sequencers. */
+export function signingKeyId(value: unknown, field: string): string {
+  const problem = keyProblem(value, limits.signingKeyIdDigits);
+  if (problem !== null) throw badValue(field, problem);
+  return value as string;
+}
+
+/** A public key, or a seed, in base64url. */
+export function signingKey(value: unknown, field: string): string {
+  if (typeof value !== "string") throw badValue(field, "is no text");
+  const isKey = value.length < 2 * limits.signingKeyBytes && fromBase64url(value)?.length === limits.signingKeyBytes;
+  if (!isKey) throw badValue(field, `is not ${limits.signingKeyBytes} bytes in base64url`);
+  return value;
 }
 
 export function byteString(value: unknown, field: string): Uint8Array {

@@ -33,6 +33,12 @@ export const limits = {
   keyDigits: 32,
   /** The id of a key that signs sequencers: the first 8 bytes of its public key's SHA-256, as lower-case hex digits. It tells keys apart, no more. */
   signingKeyIdDigits: 16,
+  /** A sequencer of the longest name (683 letters in base64url) with all the rest at its longest (about 170), and some room. It is ASCII. */
+  sequencerBytesMax: 1_024,
+  /** An Ed25519 public key, and the seed of one. */
+  signingKeyBytes: 32,
+  /** The current key and the former ones that the lock machine keeps. */
+  signingKeysMax: 8,
   /**
    * 3 election timeouts + 500 ms is what a node demands, so no configuration can allow less. The node checks its own
    * minimum.

@@ -33,8 +33,6 @@ export interface Sequencer extends SequencerClaim {
 
 const version = "holdfast1";
 const signatureBytes = 64;
-/** A name of the longest, in base64url, and all the rest at its longest: a text above that is refused unread. */
-const lengthMax = 200 + Math.ceil((limits.nameBytesMax * 4) / 3);
 const modes: readonly Mode[] = ["exclusive", "shared", "slot"];
 const decimal = /^(?:0|[1-9]\d{0,15})$/;
 
@@ -55,7 +53,8 @@ export function sealSequencer(signed: string, signature: Uint8Array): string {
 /** Reads a sequencer whose signature is still to be verified. One text for each: another is refused. Throws WireError("bad_value"). */
 export function parseSequencer(text: unknown): Sequencer {
   if (typeof text !== "string") throw badValue("sequencer", "is no text");
-  if (text.length > lengthMax) throw badValue("sequencer", `is longer than ${lengthMax} characters`);
+  if (text.length > limits.sequencerBytesMax)
+    throw badValue("sequencer", `is longer than ${limits.sequencerBytesMax} characters`);
   const [first, keyId, named, modeWord, place, count, sealed, ...more] = text.split(".");
   if (first !== version) throw badValue("sequencer", `does not begin with ${version}`);
   if (sealed === undefined || more.length > 0) throw badValue("sequencer", "has not seven parts");

@@ -18,6 +18,7 @@ import {
   mapList,
   nullable,
   positive,
+  signingKeyId,
 } from "./fields.js";
 import type { Fields } from "./fields.js";
 import { decodeFrame, encodeFrame, encodeFrames } from "./frames.js";
@@ -58,6 +59,7 @@ const kinds = {
   membersChanged: 16,
   watching: 17,
   changes: 18,
+  keyRotated: 19,
 } as const satisfies Record<ServerMessage["kind"], number>;
 
 const refusalKinds = {
@@ -152,6 +154,7 @@ function messageFields(message: ServerMessage): unknown[] {
     case "forced":
     case "transferred":
     case "finalized":
+    case "keyRotated":
     case "membersChanged":
       return [kinds[message.kind], count(message.id, "id"), ...orderFields(message)];
     case "watching":
@@ -181,7 +184,10 @@ function watchFields(message: Extract<ServerMessage, { readonly kind: "watching"
   return [kinds.changes, count(message.id, "id"), positive(message.index, "index"), changes];
 }
 
-type DoneOrder = Extract<ServerMessage, { readonly kind: "forced" | "transferred" | "finalized" | "membersChanged" }>;
+type DoneOrder = Extract<
+  ServerMessage,
+  { readonly kind: "forced" | "transferred" | "finalized" | "keyRotated" | "membersChanged" }
+>;
 
 /** What an order has led to. */
 function orderFields(message: DoneOrder): unknown[] {
@@ -192,6 +198,8 @@ function orderFields(message: DoneOrder): unknown[] {
       return [addressOrNull(message.leader)];
     case "finalized":
       return [positive(message.version, "version")];
+    case "keyRotated":
+      return [signingKeyId(message.key, "key")];
     case "membersChanged":
       return [positive(message.index, "index")];
     default:
@@ -242,6 +250,8 @@ function messageFrom(value: unknown): ServerMessage {
       return { kind: "transferred", id: count(fields[1], "id"), leader: nullable(fields[2], "leader", addressFrom) };
     case kinds.finalized:
       return { kind: "finalized", id: count(fields[1], "id"), version: positive(fields[2], "version") };
+    case kinds.keyRotated:
+      return { kind: "keyRotated", id: count(fields[1], "id"), key: signingKeyId(fields[2], "key") };
     case kinds.membersChanged:
       return { kind: "membersChanged", id: count(fields[1], "id"), index: positive(fields[2], "index") };
     case kinds.watching:

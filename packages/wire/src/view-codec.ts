@@ -5,13 +5,20 @@ import { assertNever } from "./assert.js";
 import { anyText, badValue, count, fieldsOf, flag, list, mapList, nullable, positive } from "./fields.js";
 import { grantList, grantsFrom, holderFields, holdersFrom, outcomeFields, outcomeFrom } from "./outcome-codec.js";
 import { membersFields, membersFrom } from "./members-codec.js";
+import { checkFields, checkFrom, keysFields, keysFrom, sequencerFields, sequencerFrom } from "./signing-codec.js";
 import { firstVersions, versionFields, versionsFrom } from "./versions-codec.js";
 import { changeKinds, modes } from "./words.js";
 
-const resultKinds = { lock: 1, locks: 2, sessions: 3, status: 4, members: 5 } as const satisfies Record<
-  QueryResult["kind"],
-  number
->;
+const resultKinds = {
+  lock: 1,
+  locks: 2,
+  sessions: 3,
+  status: 4,
+  members: 5,
+  sequencer: 6,
+  check: 7,
+  keys: 8,
+} as const satisfies Record<QueryResult["kind"], number>;
 
 export function addressFields(address: NodeAddress): string[] {
   return [anyText(address.id, "id"), anyText(address.client, "client")];
@@ -59,6 +66,12 @@ export function resultFields(result: QueryResult): unknown[] {
       return [resultKinds.sessions, count(result.index, "index"), result.sessions.map(sessionFields)];
     case "members":
       return [resultKinds.members, count(result.index, "index"), membersFields(result.members)];
+    case "sequencer":
+      return [resultKinds.sequencer, ...sequencerFields(result)];
+    case "check":
+      return [resultKinds.check, ...checkFields(result)];
+    case "keys":
+      return [resultKinds.keys, ...keysFields(result)];
     case "status":
       return [resultKinds.status, statusFields(result.status)];
     default:
@@ -86,6 +99,12 @@ export function resultFrom(value: unknown): QueryResult {
       };
     case resultKinds.members:
       return { kind: "members", index: count(fields[1], "index"), members: membersFrom(fields[2]) };
+    case resultKinds.sequencer:
+      return sequencerFrom(fields);
+    case resultKinds.check:
+      return checkFrom(fields);
+    case resultKinds.keys:
+      return keysFrom(fields);
     case resultKinds.status:
       return { kind: "status", status: statusFrom(fields[1]) };
     default:

@@ -1,6 +1,6 @@
 /** The closed sets of words that several codecs write as numbers. A word's number never changes. */
 import type { LossReason, Mode } from "@holdfast/lock";
-import type { ChangeKind, MemberRole } from "./client-messages.js";
+import type { ChangeKind, MemberRole, SequencerVerdict } from "./client-messages.js";
 import { wordsOf } from "./fields.js";
 import type { Words } from "./fields.js";
 import type { ChangeRefusalReason } from "./refusals.js";
@@ -21,6 +21,13 @@ export const lossReasons: Words<LossReason> = wordsOf<LossReason>({
   restored: 5,
 });
 export const memberRoles: Words<MemberRole> = wordsOf<MemberRole>({ voter: 1, outgoing: 2, learner: 3 });
+export const verdicts: Words<SequencerVerdict> = wordsOf<SequencerVerdict>({
+  current: 1,
+  over: 2,
+  forged: 3,
+  unknown_key: 4,
+  malformed: 5,
+});
 export const changeRefusals: Words<ChangeRefusalReason> = wordsOf<ChangeRefusalReason>({
   transfer_running: 1,
   not_ready: 2,

@@ -26,6 +26,7 @@ import type {
   Query,
   QueryResult,
   Refusal,
+  SequencerVerdict,
   ServerMessage,
 } from "../src/index.js";
 
@@ -108,6 +109,11 @@ const acquire = fc.oneof(
   }),
 );
 
+const keyId = fc.bigInt({ min: 0n, max: 2n ** 64n - 1n }).map((id) => id.toString(16).padStart(16, "0"));
+const keyBytes = fc
+  .uint8Array({ minLength: 32, maxLength: 32 })
+  .map((bytes) => Buffer.from(bytes).toString("base64url"));
+
 export const command: Arbitrary<Command> = fc.oneof(
   record({ kind: fc.constant("openSession" as const), key, ttlMs: positive, info }),
   withRequest(record({ kind: fc.constant("closeSession" as const) })),
@@ -122,6 +128,14 @@ export const command: Arbitrary<Command> = fc.oneof(
   record({ kind: fc.constant("endLockDelay" as const), name, index: positive }),
   record({ kind: fc.constant("endHold" as const), session: positive, of: positive, token: positive }),
   record({ kind: fc.constant("setClusterVersion" as const), version: positive }),
+  record({
+    kind: fc.constant("setSigningKey" as const),
+    id: keyId,
+    publicKey: keyBytes,
+    seed: keyBytes,
+    replaces: nullable(keyId),
+    principal: info,
+  }),
 );
 
 const limit = fc.integer({ min: 1, max: 1_000 });
@@ -131,6 +145,9 @@ const query: Arbitrary<Query> = fc.oneof(
   record({ kind: fc.constant("sessions" as const), limit }),
   fc.constant({ kind: "status" as const }),
   fc.constant({ kind: "members" as const }),
+  record({ kind: fc.constant("sequencer" as const), session: positive, key, of: positive, name }),
+  record({ kind: fc.constant("check" as const), sequencer: text(0, 1_024) }),
+  fc.constant({ kind: "keys" as const }),
 );
 
 export const member: Arbitrary<Member> = record({ id, instance: id, peer: text(1, 200), client: text(1, 200) });
@@ -158,6 +175,7 @@ export const clientMessage: Arbitrary<ClientMessage> = fc.oneof(
   }),
   record({ kind: fc.constant("transfer" as const), id: count, to: nullable(id) }),
   record({ kind: fc.constant("finalize" as const), id: count }),
+  record({ kind: fc.constant("rotateKey" as const), id: count, principal: text(0, 256) }),
   record({
     kind: fc.constant("changeMembers" as const),
     id: count,
@@ -278,6 +296,18 @@ const result: Arbitrary<QueryResult> = fc.oneof(
   record({ kind: fc.constant("sessions" as const), index: count, sessions: fc.array(session, { maxLength: 3 }) }),
   record({ kind: fc.constant("status" as const), status }),
   record({ kind: fc.constant("members" as const), index: count, members }),
+  record({ kind: fc.constant("sequencer" as const), index: count, sequencer: nullable(text(1, 1_024)) }),
+  record({
+    kind: fc.constant("check" as const),
+    index: count,
+    verdict: fc.constantFrom<SequencerVerdict>("current", "over", "forged", "unknown_key", "malformed"),
+    token: nullable(positive),
+  }),
+  record({
+    kind: fc.constant("keys" as const),
+    index: count,
+    keys: fc.array(record({ id: keyId, publicKey: keyBytes, since: positive }), { maxLength: 8 }),
+  }),
 );
 const resume: Arbitrary<ResumeView> = record({
   session: positive,
@@ -329,6 +359,7 @@ export const serverMessage: Arbitrary<ServerMessage> = fc.oneof(
   record({ kind: fc.constant("forced" as const), id: count, ended: count, holders: count }),
   record({ kind: fc.constant("transferred" as const), id: count, leader }),
   record({ kind: fc.constant("finalized" as const), id: count, version: positive }),
+  record({ kind: fc.constant("keyRotated" as const), id: count, key: keyId }),
   record({ kind: fc.constant("nodes" as const), nodes: fc.array(address, { maxLength: 5 }) }),
   record({ kind: fc.constant("membersChanged" as const), id: count, index: positive }),
   record({ kind: fc.constant("watching" as const), id: count, index: count, isGap: fc.boolean() }),

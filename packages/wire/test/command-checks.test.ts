@@ -263,6 +263,9 @@ const oddMessages: readonly [object, string][] = [
   [{ kind: "forceRelease", id: 1, name: "a", token: 1, principal: "x".repeat(257), lockDelayMs: 0 }, "principal"],
   [{ kind: "forceRelease", id: 1, name: "a", token: 1, principal: "", lockDelayMs: 60_001 }, "lockDelayMs"],
   [{ kind: "transfer", id: 1, to: "" }, "to"],
+  [{ kind: "rotateKey", id: 1, principal: "x".repeat(257) }, "principal"],
+  [{ kind: "query", id: 1, query: { kind: "sequencer", session: 1, key: "short", of: 1, name: "a" } }, "key"],
+  [{ kind: "query", id: 1, query: { kind: "check", sequencer: "x".repeat(1_025) } }, "sequencer"],
   [{ kind: "hello", protocol: 1, features: [], clusterId: null, seenIndex: 0, info: "\u0000" }, "info"],
   [
     {

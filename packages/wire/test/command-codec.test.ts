@@ -58,6 +58,14 @@ function decodable(command: Command): unknown[] {
     endLockDelay: (c: Extract<Command, { kind: "endLockDelay" }>) => [11, c.name, c.index],
     endHold: (c: Extract<Command, { kind: "endHold" }>) => [12, c.session, c.of, c.token],
     setClusterVersion: (c: Extract<Command, { kind: "setClusterVersion" }>) => [13, c.version],
+    setSigningKey: (c: Extract<Command, { kind: "setSigningKey" }>) => [
+      14,
+      c.id,
+      c.publicKey,
+      c.seed,
+      c.replaces,
+      c.principal,
+    ],
   };
   return fields[command.kind](command as never);
 }
@@ -69,7 +77,7 @@ test("the fields stand in the order that is written down", () => {
 });
 
 test("a command of an unknown kind is an error of its own: a node stops on it", () => {
-  for (const kind of [0, 14, 200, 2 ** 40]) {
+  for (const kind of [0, 15, 200, 2 ** 40]) {
     assert.throws(
       () => decodeFields(kind, 1, 2),
       (error) => error instanceof UnknownCommandError && error.code === "unknown_command" && error.commandKind === kind,
@@ -188,6 +196,10 @@ test("encoding refuses what decoding would", () => {
     [{ ...commands.expireSessions, ids: [0] }, "ids"],
     [{ ...commands.openSession, key: "short" }, "key"],
     [{ ...commands.setClusterVersion, version: 0 }, "version"],
+    [{ ...commands.setSigningKey, id: "0123456789ABCDEF" }, "id"],
+    [{ ...commands.setSigningKey, publicKey: "AAAA" }, "publicKey"],
+    [{ ...commands.setSigningKey, seed: "=".repeat(43) }, "seed"],
+    [{ ...commands.setSigningKey, replaces: "" }, "replaces"],
   ];
   for (const [command, field] of odd) assert.equal(refusalOf(() => encodeCommand(command as Command)).field, field);
 });

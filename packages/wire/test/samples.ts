@@ -13,6 +13,9 @@ const request = { session: 70_000, request: 300, settled: 299, seen: [301, 305] 
 /** Above 2^32: travels as a double. */
 export const large = 2 ** 40 + 1;
 
+const newKey = { id: "0123456789abcdef", publicKey: Buffer.alloc(32, 255).toString("base64url") };
+const oldKey = { id: "fedcba9876543210", publicKey: Buffer.alloc(32, 1).toString("base64url") };
+
 export const commands: Record<Command["kind"], Command> = {
   openSession: { kind: "openSession", key, ttlMs: 10_000, info: "host-a pid 4711" },
   closeSession: { kind: "closeSession", ...request },
@@ -37,6 +40,13 @@ export const commands: Record<Command["kind"], Command> = {
   endLockDelay: { kind: "endLockDelay", name: "doc:42", index: 123_456 },
   endHold: { kind: "endHold", session: 7, of: 8, token: 9 },
   setClusterVersion: { kind: "setClusterVersion", version: 2 },
+  setSigningKey: {
+    kind: "setSigningKey",
+    ...newKey,
+    seed: Buffer.alloc(32, 7).toString("base64url"),
+    replaces: oldKey.id,
+    principal: "ada",
+  },
 };
 
 /** A semaphore's acquire, beside the one above. */
@@ -61,6 +71,9 @@ export const queries: Record<Query["kind"], Query> = {
   sessions: { kind: "sessions", limit: 10 },
   status: { kind: "status" },
   members: { kind: "members" },
+  sequencer: { kind: "sequencer", session: 70_000, key, of: 3, name: "doc:42" },
+  check: { kind: "check", sequencer: "holdfast1.0123456789abcdef.ZG9jOjQy.exclusive.-.4711.AAAA" },
+  keys: { kind: "keys" },
 };
 
 const queryMessages = Object.values(queries).map((query, at): ClientMessage => ({ kind: "query", id: at, query }));
@@ -87,6 +100,7 @@ export const clientMessages: Record<ClientMessage["kind"], readonly ClientMessag
     { kind: "transfer", id: 5, to: null },
   ],
   finalize: [{ kind: "finalize", id: 6 }],
+  rotateKey: [{ kind: "rotateKey", id: 12, principal: "ada" }],
   changeMembers: [
     { kind: "changeMembers", id: 7, add: [n3], promote: [], remove: [], isForced: false },
     { kind: "changeMembers", id: 8, add: [], promote: ["n3"], remove: ["n1", "n2"], isForced: true },
@@ -238,6 +252,28 @@ export const results: Record<QueryResult["kind"], readonly QueryResult[]> = {
       },
     },
   ],
+  sequencer: [
+    { kind: "sequencer", index: large, sequencer: "holdfast1.0123456789abcdef.ZG9jOjQy.exclusive.-.4711.AAAA" },
+    { kind: "sequencer", index: 12, sequencer: null },
+  ],
+  check: [
+    { kind: "check", index: large, verdict: "current", token: 4_711 },
+    { kind: "check", index: 12, verdict: "over", token: large },
+    { kind: "check", index: 12, verdict: "forged", token: null },
+    { kind: "check", index: 12, verdict: "unknown_key", token: null },
+    { kind: "check", index: 12, verdict: "malformed", token: null },
+  ],
+  keys: [
+    { kind: "keys", index: 12, keys: [] },
+    {
+      kind: "keys",
+      index: large,
+      keys: [
+        { ...newKey, since: large },
+        { ...oldKey, since: 2 },
+      ],
+    },
+  ],
 };
 
 const outcomeMessages = Object.values(outcomes)
@@ -286,6 +322,7 @@ export const serverMessages: Record<ServerMessage["kind"], readonly ServerMessag
     { kind: "transferred", id: 4, leader: null },
   ],
   finalized: [{ kind: "finalized", id: 6, version: 2 }],
+  keyRotated: [{ kind: "keyRotated", id: 12, key: newKey.id }],
   nodes: [{ kind: "nodes", nodes: [leader, { id: "n4", client: "[::1]:7104" }] }],
   membersChanged: [{ kind: "membersChanged", id: 7, index: large }],
   watching: [

@@ -17,9 +17,14 @@ type SessionCommand = Extract<LogCommand, NumberedRequest>;
 const outcomesMax = 1_024;
 const endedMax = 1_024;
 const eighthsMax = 8;
+/** Ids of signing keys that are remembered, and from which cluster version on there are any. */
+const keysMax = 8;
+const keysVersion = 2;
 
 export class LockModel extends ModelRules {
   private clusterVersion = 1;
+  /** The current one first. */
+  private keyIds: readonly string[] = [];
 
   /** What a machine must say of this entry. At most one effect for a subject (texts.ts). */
   apply(index: number, command: LogCommand, reported: Reported): readonly Effect[] {
@@ -57,6 +62,8 @@ export class LockModel extends ModelRules {
         this.clusterVersion = Math.max(this.clusterVersion, command.version);
         this.effects.push({ kind: "clusterVersion", version: this.clusterVersion });
         return;
+      case "setSigningKey":
+        return this.setSigningKey(command);
       default:
         return this.executeNumbered(command);
     }
@@ -95,6 +102,14 @@ export class LockModel extends ModelRules {
     const hit = holders.filter((holder) => grantAt(holder, name)?.token === token);
     this.effects.push({ kind: "forced", name, token, ended: hit.length });
     for (const hold of hit) this.lose(hold, "forced", Math.max(hold.lockDelayMs, lockDelayMs));
+  }
+
+  /** Of two that would take one key's place the first does. */
+  private setSigningKey({ id, replaces }: CommandOf<"setSigningKey">): void {
+    const isNew = !this.keyIds.includes(id) && (this.keyIds[0] ?? null) === replaces;
+    const isSet = isNew && this.clusterVersion >= keysVersion;
+    if (isSet) this.keyIds = [id, ...this.keyIds].slice(0, keysMax);
+    this.effects.push({ kind: "signingKeySet", id, replaces, isSet });
   }
 
   private endLockDelay({ name, index }: CommandOf<"endLockDelay">): void {

@@ -42,6 +42,7 @@ export class Machine {
   private closed: { readonly session: number; readonly request: number; readonly reason: LossReason }[] = [];
   private effects: Effect[] = [];
   private clusterVersion = 1;
+  private readonly keyIds: string[] = [];
   private index = 0;
 
   apply(index: number, command: LogCommand): Effect[] {
@@ -122,6 +123,14 @@ export class Machine {
         this.clusterVersion = Math.max(this.clusterVersion, command.version);
         this.effects.push({ kind: "clusterVersion", version: this.clusterVersion });
         return;
+      case "setSigningKey": {
+        const { id, replaces } = command;
+        const isKnown = this.keyIds.slice(-8).includes(id);
+        const isSet = this.clusterVersion > 1 && !isKnown && (this.keyIds.at(-1) ?? null) === replaces;
+        if (isSet) this.keyIds.push(id);
+        this.effects.push({ kind: "signingKeySet", id, replaces, isSet });
+        return;
+      }
       default:
         return this.executeNumbered(command);
     }

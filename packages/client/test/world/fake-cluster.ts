@@ -30,7 +30,7 @@ export class FakeCluster {
   readonly expired: { readonly session: SessionId; readonly atMs: number }[] = [];
   readonly watches: FakeWatches = new FakeWatches(this);
   /** Of the nodes' welcome. */
-  features: readonly string[] = ["nodes", "watch"];
+  features: readonly string[] = ["nodes", "watch", "sequencers"];
   clusterId = "c1";
   /** Ids that the nodes name as members; null: all nodes. */
   memberIds: readonly string[] | null = null;
@@ -195,6 +195,7 @@ export class FakeCluster {
       case "forceRelease":
       case "transfer":
       case "finalize":
+      case "rotateKey":
       case "changeMembers":
         return answerQuestion(this, node, socket, message);
       case "watch":

@@ -1,10 +1,14 @@
 /** How the fake nodes answer questions and orders that belong to no session. */
 import type { ClientMessage, NodeStatus } from "@holdfast/wire";
 import type { FakeCluster } from "./fake-cluster.js";
+import { answerKeyQuery, isKeyQuery, setKey } from "./fake-keys.js";
 import type { FakeNode } from "./fake-node.js";
 import type { ServerSocket } from "./virtual-network.js";
 
-type Question = Extract<ClientMessage, { kind: "query" | "forceRelease" | "transfer" | "finalize" | "changeMembers" }>;
+type Question = Extract<
+  ClientMessage,
+  { kind: "query" | "forceRelease" | "transfer" | "finalize" | "rotateKey" | "changeMembers" }
+>;
 
 export function answerQuestion(cluster: FakeCluster, node: FakeNode, socket: ServerSocket, message: Question): void {
   const { id } = message;
@@ -40,6 +44,10 @@ function decide(cluster: FakeCluster, node: FakeNode, socket: ServerSocket, mess
     cluster.say(node, socket, { kind: "finalized", id, version: cluster.machine.clusterVersion });
     return;
   }
+  if (message.kind === "rotateKey") {
+    cluster.say(node, socket, { kind: "keyRotated", id, key: setKey(cluster, message.principal) });
+    return;
+  }
   if (message.kind === "changeMembers") {
     const refusal = cluster.refuseChange();
     if (refusal !== null) cluster.refuse(node, socket, { id }, refusal);
@@ -48,6 +56,7 @@ function decide(cluster: FakeCluster, node: FakeNode, socket: ServerSocket, mess
   }
   const { lastIndex: index, machine } = cluster;
   const { query } = message;
+  if (isKeyQuery(query)) return answerKeyQuery(cluster, node, socket, id, query);
   if (query.kind === "inspect") {
     cluster.say(node, socket, {
       kind: "answer",

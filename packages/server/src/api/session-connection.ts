@@ -182,6 +182,7 @@ export class SessionConnection implements ApiConnectionOwner {
       case "transferred":
       case "finalized":
       case "membersChanged":
+      case "keyRotated":
       case "watching":
       case "changes":
         // Answers to what is not asked here.

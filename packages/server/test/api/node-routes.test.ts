@@ -56,6 +56,7 @@ const well: HttpParts = {
   status: () => status,
   identity: () => ({ id: "n1", instance: "i", peer: "a:1", client: "a:2", clusterId: null }),
   cluster: () => ({ cluster: "t", clusterId: "c", timing: { heartbeatMs: 1 }, limits: {}, removed: [], members: [] }),
+  keys: () => ({ keys: [{ id: "0123456789abcdef", publicKey: "A".repeat(43), since: 3 }] }),
   clock: () => ({ boot: 7, monotonicMs: 1.5 }),
   checkup: () => checkup,
   metrics: () => Promise.resolve({ contentType: "text/plain; version=0.0.4", text: "holdfast_raft_term 1\n" }),
@@ -78,6 +79,7 @@ const starting: HttpParts = {
   status: () => null,
   identity: () => null,
   cluster: () => null,
+  keys: () => null,
 };
 const paths = routes.filter(({ kind }) => kind === "node").map(({ path }) => path);
 

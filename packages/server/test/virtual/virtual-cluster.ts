@@ -129,10 +129,12 @@ export class VirtualCluster {
     node.met = new Map();
     const { clock } = node;
     const seed = (this.options.seed ?? 1) * 31 + Number(node.id.slice(1)) + this.clock.nowMs;
+    const seeds = seededRandom(seed + 7_919);
     const restored = node.disk.restored();
     const host: NodeHost = new NodeHost(this.hostOptions(node), {
       clock,
       random: seededRandom(seed),
+      drawSeed: () => Uint8Array.from({ length: 32 }, () => seeds.integer(256)),
       codec: entryCodec,
       store: node.disk.open(clock),
       restored,

@@ -299,6 +299,7 @@ export class SimulatedNode {
       ),
       threadPoolSize: 16,
       drawName: () => random.key(),
+      drawSeed: () => Buffer.from(`${random.key()}${random.key()}`, "hex"),
       readMachineBootId: () => `machine ${this.#machineBoot}`,
       openDirectory: (options) => this.directory.open(options, process, hooks),
       createListener: (options, parts) =>
