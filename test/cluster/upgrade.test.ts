@@ -36,6 +36,9 @@ describe("two releases side by side", { timeout: 280_000 }, () => {
     cluster = await TestCluster.start({ limits: { snapshotEntries: 40, trailingEntriesMax: 10 } });
     // Longer than the time for which the test leaves the cluster without a majority.
     client = await cluster.connect({ ttlMs: 60_000 });
+    // A client that is faster than the links between the nodes finds the first version.
+    await until("it is at this release's version", async () => (await client.finalizeUpgrade()) === 2);
+    await until("all have heard", async () => (await versions()).every((each) => each === "2 of 1-2"));
     held = await client.acquire("held");
   });
   after(async () => {
@@ -115,31 +118,31 @@ describe("two releases side by side", { timeout: 280_000 }, () => {
   it("half up: everything goes on, the new command is refused by old and new leaders, and nothing can be finalized", async () => {
     await works();
     const [first, second, third] = cluster.nodes as [TestNode, TestNode, TestNode];
-    assert.deepEqual(await versions(), ["1 of 1-1", "1 of 1-1", "1 of 1-1"]);
+    assert.deepEqual(await versions(), ["2 of 1-2", "2 of 1-2", "2 of 1-2"]);
     await restart(first, next.bin);
     await until("the new node leads", async () => (await client.transfer("n1"))?.id === "n1");
     assert.match(
       await tryNew("x"),
-      /^setSessionInfo needs cluster version 2, and the cluster is at 1: n2 runs version 1 at most, n3 runs version 1 at most$/,
+      /^setSessionInfo needs cluster version 3, and the cluster is at 2: n2 runs version 2 at most, n3 runs version 2 at most$/,
     );
     await until("an old node leads", async () => (await client.transfer("n3"))?.id === "n3");
-    assert.match(await tryNew("x"), /^n3 leads, and its release doesn't know commands of kind 14;/);
+    assert.match(await tryNew("x"), /^n3 leads, and its release doesn't know commands of kind 15;/);
     await restart(second, next.bin);
     await works();
-    assert.deepEqual(await versions(), ["1 of 1-2", "1 of 1-2", "1 of 1-1"]);
+    assert.deepEqual(await versions(), ["2 of 1-3", "2 of 1-3", "2 of 1-2"]);
     const refused = await told(finalize);
     assert.equal(refused.code, 1);
-    assert.match(refused.text, /can't be raised to 2: n3 runs version 1 at most/);
+    assert.match(refused.text, /can't be raised to 3: n3 runs version 2 at most/);
     third.signal("SIGTERM");
     await third.exited();
-    assert.match((await told(finalize)).text, /can't be raised to 2: n3 can't be reached/);
+    assert.match((await told(finalize)).text, /can't be raised to 3: n3 can't be reached/);
     await restart(third, next.bin);
   });
 
   it("up, not finalized: the new command is still refused, and all nodes can go back", async () => {
     await works();
-    assert.match(await tryNew("x"), /the cluster is at 1: run holdfast upgrade --finalize$/);
-    assert.match((await told(show)).text, /all nodes run version 2: holdfast upgrade --finalize/);
+    assert.match(await tryNew("x"), /the cluster is at 2: run holdfast upgrade --finalize$/);
+    assert.match((await told(show)).text, /all nodes run version 3: holdfast upgrade --finalize/);
     const snapshots = await Promise.all(cluster.nodes.map(statusOf));
     assert.ok(
       snapshots.every((state) => (state?.snapshotIndex ?? 0) > 40),
@@ -149,18 +152,18 @@ describe("two releases side by side", { timeout: 280_000 }, () => {
       await restart(node, holdfastBin);
       await works();
     }
-    assert.deepEqual(await versions(), ["1 of 1-1", "1 of 1-1", "1 of 1-1"]);
+    assert.deepEqual(await versions(), ["2 of 1-2", "2 of 1-2", "2 of 1-2"]);
   });
 
   it("up and finalized: the new command works", async () => {
     for (const node of cluster.nodes) await restart(node, next.bin);
     const finalized = await told([...finalize, "--json"]);
-    assert.deepEqual(JSON.parse(finalized.text), { clusterVersion: 2 });
-    await until("all have heard", async () => (await versions()).every((each) => each === "2 of 1-2"));
+    assert.deepEqual(JSON.parse(finalized.text), { clusterVersion: 3 });
+    await until("all have heard", async () => (await versions()).every((each) => each === "3 of 1-3"));
     assert.equal(await tryNew("after"), "done");
     await works();
     await restart(cluster.nodes[0] as TestNode, next.bin);
-    assert.deepEqual(await versions(), ["2 of 1-2", "2 of 1-2", "2 of 1-2"]);
+    assert.deepEqual(await versions(), ["3 of 1-3", "3 of 1-3", "3 of 1-3"]);
   });
 
   it("finalized: the old release refuses to run, beside the others and alone, and leaves the data as it is", async () => {
@@ -171,7 +174,7 @@ describe("two releases side by side", { timeout: 280_000 }, () => {
       first.bin = holdfastBin;
       first.start();
       assert.equal(await first.exited(), 83);
-      assert.match(first.log(), /the cluster is at version 2, and .*: start the newer release again/);
+      assert.match(first.log(), /the cluster is at version 3, and .*: start the newer release again/);
       assertInRefusals(first.log(), 83);
       first.bin = next.bin;
     };

@@ -22,17 +22,33 @@ test("the exit codes are those of the server's table", () => {
     assert.equal(code, serverCodes[name as keyof typeof exitCodes].code, name);
 });
 
+/** Commands of commands. */
+const groups: Readonly<Record<string, RegExp>> = { member: /^ {2}replace /m, key: /^ {2}rotate /m };
+
 test("help goes to stdout with 0; no command at all prints it to stderr with 2", async () => {
   const help = await run(["--help"]);
   assert.deepEqual([help.code, help.err], [0, ""]);
   const names = [...help.out.matchAll(/^ {2}([a-z]+) /gm)].map((match) => match[1] ?? "");
-  const before = ["dev", "node", "lock", "elect", "status", "doctor", "ls", "show", "watch", "release", "transfer"];
-  assert.deepEqual(names, [...before, "member", "upgrade", "backup", "restore", "bench", "completion", "help"]);
+  const before = [
+    "dev",
+    "node",
+    "lock",
+    "elect",
+    "status",
+    "doctor",
+    "ls",
+    "show",
+    "watch",
+    "check",
+    "release",
+    "transfer",
+  ];
+  assert.deepEqual(names, [...before, "member", "key", "upgrade", "backup", "restore", "bench", "completion", "help"]);
   for (const name of names.filter((one) => one !== "help")) {
     const own = await run([name, "--help"]);
     assert.equal(own.code, 0);
     assert.match(own.out, new RegExp(`^Usage: holdfast ${name} `));
-    assert.match(own.out, name === "member" ? /^ {2}replace /m : /--json/);
+    assert.match(own.out, groups[name] ?? /--json/);
   }
   assert.match((await run(["lokc"])).err, /Did you mean lock\?/);
   const none = await run([]);
@@ -153,6 +169,7 @@ test("no cluster: exit code 1, and unreachable as the code", async () => {
     ["ls"],
     ["show", "a"],
     ["transfer"],
+    ["check", "holdfast1.x"],
     ["release", "a", "--token", "1", "--force"],
     ["bench"],
     ["lock", "a", "--", "true"],

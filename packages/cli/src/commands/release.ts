@@ -1,11 +1,11 @@
 /** `holdfast release --force`: an administrator ends a generation. */
-import { userInfo, hostname } from "node:os";
 import type { Command } from "commander";
 import { CommandFailure } from "../command-failure.js";
 import { lockDelayBounds, withClient, withCluster } from "../context.js";
 import type { ClusterOptions, Context } from "../context.js";
 import { durationFlag, integerOption } from "../durations.js";
 import { json, plain } from "../output.js";
+import { principal } from "../principal.js";
 
 interface ReleaseOptions extends ClusterOptions {
   readonly token: number;
@@ -50,17 +50,4 @@ export function addReleaseCommand(program: Command, context: Context): void {
           `released ${plain(name)}: ${forced.ended} hold${forced.ended === 1 ? "" : "s"} with token ${token}\n`,
         );
     });
-}
-
-/** For the cluster's log. */
-function principal(): string {
-  return `${userName()}@${hostname()}`.slice(0, 80);
-}
-
-function userName(): string {
-  try {
-    return userInfo().username;
-  } catch {
-    return `uid ${process.getuid?.() ?? "?"}`; // a container's user without a name
-  }
 }

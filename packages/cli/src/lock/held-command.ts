@@ -2,6 +2,7 @@
 import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";
 import path from "node:path";
+import { HoldfastError, LockLostError } from "@holdfast/client";
 import type { Holdfast, Lock } from "@holdfast/client";
 import type { Command } from "commander";
 import { CommandFailure } from "../command-failure.js";
@@ -112,13 +113,21 @@ export class HeldCommand {
     }
   }
 
-  /** Signals go to CMD meanwhile. Never rejects. */
+  /** Signals go to CMD while it runs. Rejects only before that: when a signal comes, or the cluster doesn't say whether it signs. */
   async run(lock: Lock): Promise<RunResult> {
+    let sequencer: string | null;
+    try {
+      sequencer = await this.#sequencerOf(lock);
+    } catch (error) {
+      if (!(error instanceof LockLostError)) throw error;
+      return { kind: "lost", reason: error.reason, survivors: [] };
+    }
     const id = randomUUID();
     const environment = {
       HOLDFAST_LOCK: this.#name,
       HOLDFAST_TOKEN: String(lock.token),
       ...(lock.slot === null ? {} : { HOLDFAST_SLOT: String(lock.slot) }),
+      ...(sequencer === null ? {} : { HOLDFAST_SEQUENCER: sequencer }),
       HOLDFAST_ENDPOINTS: endpointsFor(this.#options, this.#io),
       [markName]: id,
     };
@@ -133,6 +142,16 @@ export class HeldCommand {
       return await runner.run();
     } finally {
       this.relay.to(null);
+    }
+  }
+
+  /** Null when the cluster signs none: its release, or its version, knows of no keys. */
+  async #sequencerOf(lock: Lock): Promise<string | null> {
+    try {
+      return await orAborted(lock.sequencer(), this.relay.waiting);
+    } catch (error) {
+      if (error instanceof HoldfastError && error.code === "incompatible") return null;
+      throw error;
     }
   }
 
@@ -180,14 +199,19 @@ function infoFor(file: string): string {
   return `${hostname()}:${process.pid} ${path.basename(file)}`.slice(0, 256);
 }
 
-async function unlessAborted(connecting: Promise<Holdfast>, signal: AbortSignal): Promise<Holdfast> {
+/** What the promise comes to; at an abort, the signal's reason. */
+function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   const aborted = new Promise<never>((_, reject) => {
     const abort = (): void => reject(signal.reason as Error);
     if (signal.aborted) abort();
     else signal.addEventListener("abort", abort, { once: true });
   });
+  return Promise.race([promise, aborted]);
+}
+
+async function unlessAborted(connecting: Promise<Holdfast>, signal: AbortSignal): Promise<Holdfast> {
   try {
-    return await Promise.race([connecting, aborted]);
+    return await orAborted(connecting, signal);
   } catch (error) {
     // It may still succeed; the process ends anyway.
     connecting.then((holdfast) => holdfast.close()).catch(() => undefined);
