@@ -7,6 +7,7 @@ import type { PublicKey } from "@holdfast/fence";
 import { runCli } from "../cli/cli-process.js";
 import { statusOf, TestCluster } from "../harness/cluster.js";
 import type { TestNode } from "../harness/cluster.js";
+import { commandsOf, run } from "../harness/operations-page.js";
 import { until } from "../harness/until.js";
 
 let cluster: TestCluster;
@@ -16,8 +17,7 @@ let environment: Record<string, string> = {};
 before(async () => {
   cluster = await TestCluster.start();
   holdfast = await cluster.connect({ ttlMs: 30_000 });
-  // A client that is faster than the links between the nodes finds the first version.
-  await until("it has the version that brings keys", async () => (await holdfast.finalizeUpgrade()) >= 2);
+  await cluster.raise();
   environment = { HOLDFAST_ENDPOINTS: cluster.endpoints.join(",") };
   await until("all have a key", async () => (await keysOfAll()).every((keys) => keys.length > 0));
 });
@@ -82,7 +82,9 @@ test("another leader signs with the same key, and a rotation makes another, whic
   old.start();
   await until("it is back", async () => (await statusOf(old))?.leader !== null);
 
-  const { code, out } = await runCli(["key", "rotate", "--json"], environment);
+  /** The page's commands. */
+  const [show = [], rotate = []] = commandsOf("Keys for sequencers", 2, {});
+  const { code, out } = await run([...rotate, "--json"], environment);
   assert.equal(code, 0);
   const { key: made } = JSON.parse(out) as { readonly key: string };
   await until("all have it", async () => (await keysOfAll()).every((keys) => keys[0]?.id === made));
@@ -96,6 +98,6 @@ test("another leader signs with the same key, and a rotation makes another, whic
   assert.equal(verifySequencer(await lock.sequencer(), keys).keyId, made);
   const logged = cluster.nodes.map((node) => node.log()).join("");
   assert.match(logged, new RegExp(`"key":"${made}","replaces":"${key?.id}","principal":"[^"]+".*was replaced`));
-  const list = await runCli(["key", "list"], environment);
+  const list = await run(show, environment);
   assert.match(list.out, new RegExp(`^${made} +current .*\n${key?.id} +former `, "m"));
 });

@@ -17,6 +17,7 @@ const testOf: Readonly<Record<string, string>> = {
   "Three machines": "test/cluster/operations.test.ts",
   Doctor: "test/cluster/doctor.test.ts",
   "Rolling upgrade": "test/cluster/upgrade.test.ts",
+  "Keys for sequencers": "test/cluster/sequencers.test.ts",
   Members: "test/cluster/member.test.ts",
   "Replace a dead node": "test/cluster/member.test.ts",
   "From 1 or 3 to 5": "test/cluster/member.test.ts",

@@ -236,6 +236,16 @@ export class TestCluster {
     return client;
   }
 
+  /** At the newest cluster version: a client that is faster than the links between the nodes finds the first one. */
+  async raise(): Promise<void> {
+    const client = await this.connect();
+    await until("the newest version", async () => {
+      const version = await client.finalizeUpgrade().catch(() => 0);
+      const states = await Promise.all(this.nodes.map((node) => statusOf(node)));
+      return version > 0 && states.every((state) => state !== null && state.clusterVersion === state.versions.max);
+    });
+  }
+
   /** The leader that a majority of the running nodes agree on and that serves. */
   async leader(limitMs = 30_000): Promise<TestNode> {
     return until(

@@ -61,6 +61,8 @@ const machine: readonly string[] = [
   "entry: forceRelease",
   "entry: endLockDelay",
   "entry: endHold",
+  "entry: setClusterVersion",
+  "entry: setSigningKey",
   "effect: expiryRefused",
   "effect: session ended, expired",
   "effect: session ended, closed",

@@ -20,6 +20,7 @@ export type ErrorCode =
   | "connection_closed"
   | "incompatible"
   | "resource_missing"
+  | "bad_sequencer"
   | "change_refused";
 
 /** `retryable`: the same call may succeed later without a change by the caller. */
@@ -41,6 +42,7 @@ export const errorCodes: Readonly<Record<ErrorCode, { readonly retryable: boolea
   connection_closed: { retryable: false },
   incompatible: { retryable: false },
   resource_missing: { retryable: false },
+  bad_sequencer: { retryable: false },
   change_refused: { retryable: false },
 };
 
