@@ -55,7 +55,9 @@ function partOf(file) {
  * @param {string} file
  */
 export function isOfStore(file) {
-  return /^test\/(dist\/)?(fence\/(files|mysql|pgbouncer|redis|sqlite)-[^/]*|docs\/outbox)\.test\.[jt]s$/.test(file);
+  return /^test\/(dist\/)?(fence\/(files|mysql|pgbouncer|redis|sqlite)-[^/]*|docs\/outbox-[^/]*)\.test\.[jt]s$/.test(
+    file,
+  );
 }
 
 /**

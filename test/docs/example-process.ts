@@ -4,9 +4,12 @@ import type { ChildProcess } from "node:child_process";
 import { until } from "../harness/until.js";
 
 const running = new Set<ChildProcess>();
-process.once("exit", () => {
+process.once("exit", killAll);
+
+/** Those that are stopped too: they would keep this process waiting for ever. */
+export function killAll(): void {
   for (const child of running) child.kill("SIGKILL");
-});
+}
 
 export class ExampleProcess {
   output = "";
