@@ -59,7 +59,7 @@ function once(url: string, method: string, asked: Asked): Promise<Told | null> {
 describe("the HTTP API", { timeout: 240_000 }, () => {
   let cluster: TestCluster;
   before(async () => {
-    cluster = await TestCluster.start();
+    cluster = await TestCluster.start({ leaderMs: 90_000 });
   });
   after(async () => cluster?.close());
 

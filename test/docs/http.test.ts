@@ -23,12 +23,12 @@ const examples: readonly Example[] = [...page.matchAll(/^```sh\n(.*?)^```\n(?:``
 const version = /^curl (\d+)\.(\d+)/.exec(spawnSync("curl", ["--version"], { encoding: "utf8" }).stdout ?? "");
 const hasCurl = version !== null && Number(version[1]) * 1_000 + Number(version[2]) >= 7_082;
 
-describe("docs/http.md", { timeout: 120_000, skip: hasCurl ? false : "curl 7.82 is missing" }, () => {
+describe("docs/http.md", { timeout: 240_000, skip: hasCurl ? false : "curl 7.82 is missing" }, () => {
   let cluster: TestCluster;
   let outputs: string[] = [];
 
   before(async () => {
-    cluster = await TestCluster.start();
+    cluster = await TestCluster.start({ leaderMs: 90_000 });
     const [follower] = cluster.others(await cluster.leader());
     const script = examples.map(({ commands }) => `${commands}echo "${border}"\n`).join("");
     const text = await run(script.replace("http://127.0.0.1:7101", `http://${follower?.endpoint}`));

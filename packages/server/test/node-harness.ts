@@ -80,7 +80,7 @@ export class Running {
   }
 
   async whenReady(): Promise<void> {
-    const endMs = performance.now() + 15_000;
+    const endMs = performance.now() + 60_000;
     while ((await this.readiness()) !== 200) {
       assert.equal(this.code, null, `ended: ${this.errors}`);
       assert.ok(performance.now() < endMs, `not ready: ${JSON.stringify(this.log.lines.slice(-5))}`);
@@ -157,7 +157,7 @@ export class Trio {
   }
 
   async leader(): Promise<number> {
-    for (const endMs = performance.now() + 10_000; performance.now() < endMs; await sleep(20)) {
+    for (const endMs = performance.now() + 60_000; performance.now() < endMs; await sleep(20)) {
       for (const [at, node] of this.nodes.entries()) {
         if (node.code === null && (await node.status())?.role === "leader") return at;
       }
