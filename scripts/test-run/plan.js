@@ -55,7 +55,7 @@ function partOf(file) {
  * @param {string} file
  */
 export function isOfStore(file) {
-  return /^test\/(dist\/)?(fence\/(files|mysql|pgbouncer|redis|sqlite)-[^/]*|docs\/outbox-[^/]*)\.test\.[jt]s$/.test(
+  return /^test\/(dist\/)?(fence\/(files|http|mysql|pgbouncer|redis|s3|sqlite)-[^/]*|docs\/outbox-[^/]*)\.test\.[jt]s$/.test(
     file,
   );
 }

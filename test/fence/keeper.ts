@@ -13,6 +13,8 @@ export { freePort } from "../harness/postgres-server.js";
 
 export interface Keeper {
   end(): void;
+  /** As a crash does. */
+  kill(): void;
   ended(): Promise<void>;
   /** The server's last words when it has ended, else null. */
   lastWords(): string | null;
@@ -46,6 +48,7 @@ export function keep(command: string, words: readonly string[], owner: Owner | n
   for (const pipe of [child.stdin, child.stdout]) (pipe as Socket).unref();
   return {
     end: () => void child.stdin.end(),
+    kill: () => void child.stdin.write("kill"),
     ended: async () => {
       // Nothing else may keep this process running while it waits.
       child.ref();

@@ -7,11 +7,11 @@ import { tokenMax } from "./guarded-store.js";
 import { killTests } from "./kill-contract.js";
 import { pauseTests } from "./pause-contract.js";
 import { raceTests } from "./race-contract.js";
-import { freshResource, isStale } from "./subject.js";
+import { freshResource, isStale, oneAtATime } from "./subject.js";
 import type { ContractOptions, Subject } from "./subject.js";
 
 export function storeContract(kind: StoreKind, options: ContractOptions = {}): void {
-  describe(`the guard on ${kind.kind}`, { skip: kind.skip, timeout: 240_000 }, () => {
+  describe(`the guard on ${kind.kind}`, { skip: kind.skip, timeout: options.limitMs ?? 240_000 }, () => {
     const subject = { kind, reports: [], metrics: prometheusFenceMetrics() } as unknown as Subject;
     before(async () => {
       subject.place = await kind.start();
@@ -187,8 +187,8 @@ function nameTests(subject: Subject): void {
 }
 
 function transactionTests(subject: Subject): void {
-  if (!subject.kind.changesSeveral) return;
-  test("several resources change together, and one stale token stops all", async () => {
+  const skip = subject.kind.changesSeveral ? false : oneAtATime;
+  test("several resources change together, and one stale token stops all", { skip }, async () => {
     const { store } = subject;
     const [a, b] = [freshResource("acct"), freshResource("acct")];
     await store.writeAll(

@@ -14,6 +14,7 @@ async function allKinds(): Promise<StoreKind[]> {
   const { mysqlFenceTable, mysqlRows } = await import("./stores/mysql.js");
   const { fileKinds } = await import("./stores/files.js");
   const { sqliteKinds } = await import("./stores/sqlite.js");
+  const { radosgwObjects, s3ServerObjects } = await import("./stores/s3.js");
   return [
     postgresRows,
     postgresFenceTable,
@@ -24,5 +25,7 @@ async function allKinds(): Promise<StoreKind[]> {
     ...fileKinds,
     mysqlRows,
     mysqlFenceTable,
+    radosgwObjects,
+    s3ServerObjects,
   ];
 }

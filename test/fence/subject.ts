@@ -14,7 +14,12 @@ export interface Subject {
 export interface ContractOptions {
   /** Leaves out what takes other processes, for a store that serves this one alone. */
   readonly isOneProcess?: boolean;
+  /** For all of it, default 240,000. */
+  readonly limitMs?: number;
 }
+
+/** Why a row about several resources is skipped. */
+export const oneAtATime = "this store changes one resource at a time";
 
 let lastResource = 0;
 

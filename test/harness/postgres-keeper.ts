@@ -23,7 +23,8 @@ server.once("exit", () => finish(readFileSync(logPath, "utf8").slice(-2_000)));
 
 // SIGQUIT is PostgreSQL's immediate shutdown: nothing here is worth a checkpoint.
 process.stdin.once("close", () => server.kill("SIGQUIT"));
-process.stdin.resume();
+// Whatever comes in asks for a crash.
+process.stdin.on("data", () => server.kill("SIGKILL"));
 
 function finish(words: string): void {
   rmSync(order.folder, { recursive: true, force: true });

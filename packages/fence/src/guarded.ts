@@ -1,5 +1,5 @@
 import { InvalidArgumentError } from "./errors.js";
-import { fenceOf } from "./fence.js";
+import { fenceOf, isWellFormed } from "./fence.js";
 import type { FenceSource } from "./fence.js";
 
 /** A resource as its errors and reports name it, and what was presented to it. */
@@ -41,4 +41,14 @@ export function namedFences(locks: FenceSource | readonly FenceSource[]): Guarde
     fences.set(resource, fence);
   }
   return [...fences.values()].sort((a, b) => (a.resource < b.resource ? -1 : 1));
+}
+
+/**
+ * A resource that is named without a lock.
+ * @throws InvalidArgumentError naming `resource`.
+ */
+export function checkResource(resource: unknown): void {
+  if (typeof resource !== "string" || resource === "" || !isWellFormed(resource)) {
+    throw new InvalidArgumentError("resource", "must be a well-formed string that isn't empty");
+  }
 }

@@ -6,7 +6,7 @@ import type { FenceMetrics } from "./metrics.js";
 
 /** A write that was refused: a corruption that was stopped. */
 export interface StaleReport {
-  /** Which guard refused: `postgres`, `mysql`, `redis`, `sqlite`, `files`, or the name that a Guard was given. */
+  /** Which guard refused: `postgres`, `mysql`, `redis`, `sqlite`, `files`, `s3`, `http`, or the name that a Guard was given. */
   readonly guard: string;
   readonly resource: string;
   readonly resourceClass: string;

@@ -1,11 +1,12 @@
-import { createHash } from "node:crypto";
 import path from "node:path";
 
+import { contentBytes } from "../content.js";
 import { InvalidArgumentError } from "../errors.js";
 import type { FenceSource } from "../fence.js";
-import { isWellFormed } from "../fence.js";
 import { Guard } from "../guard.js";
+import { checkResource } from "../guarded.js";
 import { checkOptionNames } from "../options.js";
+import { plainName } from "../plain-name.js";
 import { reportingOptionNames } from "../reporting.js";
 import type { ReportingOptions } from "../reporting.js";
 import { VersionRegister } from "./version-register.js";
@@ -44,46 +45,19 @@ export function fileGuard(options: FileGuardOptions): FileGuard {
     throw new InvalidArgumentError("options.directory", "must be the path of a directory");
   }
   const root = path.resolve(directory);
-  const register = new VersionRegister((resource) => path.join(root, folderName(resource)));
+  const register = new VersionRegister((resource) => path.join(root, plainName(resource)));
   const guard = new Guard(register, { name: "files", ...reporting });
   return {
-    write: async (lock, content) => guard.write(lock, bytesOf(content, "content")),
+    write: async (lock, content) => guard.write(lock, contentBytes(content, "content")),
     update: async (lock, change) => {
       if (typeof change !== "function") throw new InvalidArgumentError("change", "must be a function");
-      return guard.update(lock, async (current) => bytesOf(await change(current), "change"));
+      return guard.update(lock, async (current) => contentBytes(await change(current), "change"));
     },
     read: (lock) => guard.read(lock),
     remove: (lock) => guard.remove(lock),
     readNewest: async (resource) => {
-      if (typeof resource !== "string" || resource === "" || !isWellFormed(resource)) {
-        throw new InvalidArgumentError("resource", "must be a well-formed string that isn't empty");
-      }
+      checkResource(resource);
       return (await register.read(resource))?.record.value ?? null;
     },
   };
-}
-
-/** A copy: what the caller does to its bytes afterwards is not part of the write. */
-function bytesOf(content: unknown, argument: string): Buffer {
-  if (typeof content === "string") return Buffer.from(content);
-  if (content instanceof Uint8Array) return Buffer.from(content);
-  throw new InvalidArgumentError(argument, "must be a string or a Uint8Array");
-}
-
-/** File systems allow 255 bytes to a name. */
-const plainNameBytesMax = 200;
-
-/**
- * The name as a file name, readable as far as can be. Only small letters, digits and "-" stay as they are: some file systems take "A"
- * for "a", and "." means something in all of them.
- */
-function folderName(resource: string): string {
-  const bytes = Buffer.from(resource);
-  let name = "";
-  for (const byte of bytes) {
-    const character = String.fromCharCode(byte);
-    name += /[a-z0-9-]/.test(character) ? character : `_${byte.toString(16).padStart(2, "0")}`;
-  }
-  if (name.length <= plainNameBytesMax) return name;
-  return `__${createHash("sha256").update(bytes).digest("hex")}`;
 }
