@@ -1,7 +1,9 @@
 /** Acquires that are under way: from a caller's arguments to the end of its waiting. */
 import { Acquire } from "./acquire.js";
+import type { OnSettled } from "./acquire.js";
 import { errorFor, HoldfastError, WaitTimeoutError } from "./errors.js";
 import type { LockHandle } from "./lock-handle.js";
+import type { Observation } from "./observation.js";
 import { checkAcquire } from "./options.js";
 import type { ClientOptions, RequestOptions } from "./options.js";
 import type { Clock } from "./ports.js";
@@ -13,6 +15,7 @@ export type AcquireCall = "acquire" | "tryAcquire" | "request";
 export interface AcquireCallsParts {
   readonly clock: Clock;
   readonly hold: ProcessHold;
+  readonly observation: Observation;
   /** Throws when no acquire may begin now. */
   checkOpen(): void;
   /** Hands it to a session. */
@@ -31,7 +34,7 @@ export class AcquireCalls {
   constructor(options: ClientOptions, parts: AcquireCallsParts) {
     this.options = options;
     this.parts = parts;
-    this.waits = new WaitLimits(parts.clock, (acquire) => this.giveUp(acquire, this.limitError(acquire)));
+    this.waits = new WaitLimits(parts.clock, (acquire) => this.fail(acquire, this.limitError(acquire)));
   }
 
   /** Resolves with null when it was only to be taken if free. `slots`: of a semaphore, else 0. */
@@ -51,10 +54,12 @@ export class AcquireCalls {
         return;
       }
       const isTry = call === "tryAcquire" || options?.ifAvailable === true;
-      const waitUntilMs = parts.clock.monotonicMs() + waitMs;
-      const acquire = new Acquire(request, { waitUntilMs, isTry }, { resolve, reject }, this.onSettled);
+      const beganMs = parts.clock.monotonicMs();
+      const limits = { beganMs, waitUntilMs: beganMs + waitMs, isTry };
+      const acquire = new Acquire(request, limits, { resolve, reject }, this.onSettled);
+      acquire.span = parts.observation.beginAcquire(request.names, request.mode);
       if (signal !== null) {
-        acquire.onAbort = () => this.giveUp(acquire, signal.reason);
+        acquire.onAbort = () => this.giveUp(acquire, () => acquire.abort(signal.reason));
         signal.addEventListener("abort", acquire.onAbort, { once: true });
       }
       parts.hold.begin();
@@ -65,14 +70,15 @@ export class AcquireCalls {
 
   /** Ends all waiting. */
   failAll(error: HoldfastError): void {
-    for (const acquire of this.waits.all()) this.giveUp(acquire, error);
+    for (const acquire of this.waits.all()) this.fail(acquire, error);
   }
 
   close(): void {
     this.waits.close();
   }
 
-  private readonly onSettled = (acquire: Acquire): void => {
+  private readonly onSettled: OnSettled = (acquire, outcome, error) => {
+    this.parts.observation.acquireEnded(acquire, outcome, error);
     this.waits.delete(acquire);
     this.parts.hold.end();
     // A signal may live as long as the process: it must not collect a listener for each lock.
@@ -80,10 +86,14 @@ export class AcquireCalls {
     acquire.onAbort = null;
   };
 
+  private fail(acquire: Acquire, error: HoldfastError): void {
+    this.giveUp(acquire, () => acquire.fail(error));
+  }
+
   /** The caller hears at once; what the cluster has to hear goes on behind. */
-  private giveUp(acquire: Acquire, reason: unknown): void {
+  private giveUp(acquire: Acquire, answer: () => void): void {
     if (acquire.isSettled) return;
-    acquire.fail(reason);
+    answer();
     acquire.home?.abandon(acquire);
   }
 

@@ -1,8 +1,11 @@
 /** One call of acquire, tryAcquire or request: what it asks for, how far it has come, and its caller's promise. */
 import type { HolderView, RequestNumber } from "@holdfast/lock";
+import type { HoldfastError } from "./errors.js";
 import type { Instant } from "./lease.js";
 import type { LockHandle } from "./lock-handle.js";
+import type { OpenTelemetrySpan } from "./open-telemetry.js";
 import type { AcquireRequest } from "./options.js";
+import type { AcquireOutcome } from "./recorder.js";
 
 /**
  * queued: not sent in any session. asked: sent, unanswered. waiting: in the cluster's queues. held, releasing: granted. leaving: its
@@ -24,14 +27,19 @@ export interface AcquireCaller {
 }
 
 export interface AcquireLimits {
-  /** By the monotonic clock. */
+  /** By the monotonic clock, as waitUntilMs. */
+  readonly beganMs: number;
   readonly waitUntilMs: number;
   /** Answers null instead of an error when the lock isn't free. */
   readonly isTry: boolean;
 }
 
+/** `error`: what the caller is answered with; null when it was granted, or refused without one. */
+export type OnSettled = (acquire: Acquire, outcome: AcquireOutcome, error: unknown) => void;
+
 export class Acquire {
   readonly request: AcquireRequest;
+  readonly beganMs: number;
   readonly waitUntilMs: number;
   readonly isTry: boolean;
   stage: AcquireStage = "queued";
@@ -50,18 +58,16 @@ export class Acquire {
   /** The last word was that the cluster takes no more. */
   wasOverloaded = false;
   onAbort: (() => void) | null = null;
+  /** Null: nobody traces. */
+  span: OpenTelemetrySpan | null = null;
   private readonly caller: AcquireCaller;
-  private readonly onSettled: (acquire: Acquire) => void;
+  private readonly onSettled: OnSettled;
   private settled = false;
 
   /** `onSettled` is called once, before the caller is answered. */
-  constructor(
-    request: AcquireRequest,
-    limits: AcquireLimits,
-    caller: AcquireCaller,
-    onSettled: (acquire: Acquire) => void,
-  ) {
+  constructor(request: AcquireRequest, limits: AcquireLimits, caller: AcquireCaller, onSettled: OnSettled) {
     this.request = request;
+    this.beganMs = limits.beganMs;
     this.waitUntilMs = limits.waitUntilMs;
     this.isTry = limits.isTry;
     this.caller = caller;
@@ -73,18 +79,24 @@ export class Acquire {
   }
 
   grant(lock: LockHandle): void {
-    if (!this.settle()) return;
+    if (!this.settle("granted", null)) return;
     this.caller.resolve(lock);
   }
 
   /** For tryAcquire: not free. */
   refuse(): void {
-    if (!this.settle()) return;
+    if (!this.settle("refused", null)) return;
     this.caller.resolve(null);
   }
 
-  fail(reason: unknown): void {
-    if (!this.settle()) return;
+  fail(error: HoldfastError): void {
+    if (!this.settle(outcomeOf(error), error)) return;
+    this.caller.reject(error);
+  }
+
+  /** By its caller's own signal, with whatever reason that has. */
+  abort(reason: unknown): void {
+    if (!this.settle("aborted", reason)) return;
     this.caller.reject(reason);
   }
 
@@ -96,10 +108,15 @@ export class Acquire {
     this.sentAt = null;
   }
 
-  private settle(): boolean {
+  private settle(outcome: AcquireOutcome, error: unknown): boolean {
     if (this.settled) return false;
     this.settled = true;
-    this.onSettled(this);
+    this.onSettled(this, outcome, error);
     return true;
   }
+}
+
+function outcomeOf({ code }: HoldfastError): AcquireOutcome {
+  if (code === "wait_timeout") return "timeout";
+  return code === "lock_held" || code === "lock_delayed" ? "refused" : "error";
 }

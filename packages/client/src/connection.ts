@@ -9,6 +9,8 @@ const welcomeMsMax = 2_000;
 const urgentPingMs = 400;
 /** A timer later than this says that this process was stuck. */
 const stallMs = 100;
+/** Of the question that stands for a ping; those of callers begin at 1. */
+const pingId = 0;
 /** What this client can hear beside answers: that the members have changed. */
 const features: readonly string[] = ["nodes"];
 
@@ -160,6 +162,8 @@ export class Connection {
       this.fail(`said ${message.kind} before its welcome`);
       return;
     }
+    // Heard is all that it is: it doesn't prove, as another answer does, that the node leads.
+    if ((message.kind === "answer" || message.kind === "refused") && message.id === pingId) return;
     if (message.kind === "leader") {
       this.claim = message.leader;
       this.events.onClaim(this);
@@ -214,7 +218,13 @@ export class Connection {
     if (this.isClosed || (!isUrgentNow && now - Math.max(this.lastPingMs, this.lastHeardMs) < pingMs)) return;
     this.isPingOut = true;
     this.lastPingMs = now;
-    this.socket.ping();
+    this.ping();
+  }
+
+  /** Any node answers for its own status, at once. */
+  private ping(): void {
+    if (this.socket.hasPings !== false) this.socket.ping();
+    else this.send({ kind: "query", id: pingId, query: { kind: "status" } });
   }
 
   private onClosed(problem: string): void {

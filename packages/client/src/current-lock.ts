@@ -1,14 +1,13 @@
-/** The lock under which the running code was called: what a body hands on without saying it. */
+/** The lock under which the running code was called: what a body hands on without saying it. Node only. */
 import { AsyncLocalStorage } from "node:async_hooks";
 import { InvalidArgumentError } from "./errors.js";
 import type { Fence, Lock } from "./lock.js";
+import type { LockContext } from "./platform.js";
 
 const held = new AsyncLocalStorage<Lock>();
 
-/** Runs `body`; what it calls, and what that awaits, finds the lock. */
-export function runUnder<T>(lock: Lock, body: () => T): T {
-  return held.run(lock, body);
-}
+/** Runs a body; what it calls, and what that awaits, finds the lock. */
+export const nodeContext: LockContext = { run: (lock, body) => held.run(lock, body) };
 
 /** The lock of the innermost body of request(), lead() or oncePer() that this code was called from; null outside of all. It may be lost by now. */
 export function currentLock(): Lock | null {

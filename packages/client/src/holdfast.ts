@@ -149,6 +149,11 @@ export interface Holdfast {
    */
   changeMembers(change: MembersChangeOptions): Promise<number>;
   /**
+   * What this client has counted and timed, in Prometheus' text format: print it in the program's `/metrics`, beside the text of others. Of
+   * all clients that share its ClientMetrics.
+   */
+  metrics(): string;
+  /**
    * Takes no new acquires and ends the waiting ones, lets held locks end for up to drainMs, then loses what is left (reason
    * `closed`) and releases everything in one command. Never rejects but for a wrong drainMs; a second call awaits the first.
    */

@@ -27,8 +27,12 @@ export interface KeepaliveEvents {
   onDue(): boolean;
   /** False: no leader is known now. */
   send(number: number): boolean;
+  /** At each timer, which comes at least once a second: the lease still runs. */
+  onLook(): void;
+  /** Acknowledged; so much of the lease was left. */
+  onRenewed(marginMs: number): void;
   /** No acknowledgement came in time, or it was refused. */
-  onFailed(): void;
+  onFailed(cause: "unanswered" | "refused"): void;
   /** At each failure; `isFirst`: it was well until now. */
   onJeopardy(isFirst: boolean): void;
   onRecovered(): void;
@@ -130,6 +134,7 @@ export class Keepalive {
       this.sent.shift();
     }
     if (renewedAt === null) return;
+    this.events.onRenewed(Math.max(this.lease.remainingMs(), 0));
     this.lease.renew(renewedAt);
     this.stalledMs = 0;
     this.failures = 0;
@@ -150,7 +155,7 @@ export class Keepalive {
   /** The leader refused a keepalive, or the resume before it, for now: the attempt under way has failed, if there is one. */
   onRefused(): void {
     if (!this.look() || this.attemptEndsMs === null) return;
-    this.fail();
+    this.fail("refused");
     this.arm();
   }
 
@@ -158,11 +163,12 @@ export class Keepalive {
     if (this.isOver) return;
     const wasStuck = this.noteStall();
     if (!this.look()) return;
+    this.events.onLook();
     const now = this.clock.monotonicMs();
     if (this.attemptEndsMs !== null && now >= this.attemptEndsMs) {
       // If this process was stuck, the answer may be waiting to be read: that is no failed renewal yet.
       if (wasStuck) this.attempt();
-      else this.fail();
+      else this.fail("unanswered");
     }
     if (this.attemptEndsMs === null && this.isActing && now >= this.nextAttemptMs) {
       if (this.events.onDue()) this.attempt();
@@ -178,12 +184,12 @@ export class Keepalive {
     this.attemptEndsMs = at.monotonicMs + Math.min(this.lease.ttlMs / 6, 1_000);
   }
 
-  private fail(): void {
+  private fail(cause: "unanswered" | "refused"): void {
     this.attemptEndsMs = null;
     const delayMs = Math.min(retryMsFirst * 2 ** Math.min(this.failures, 20), this.lease.ttlMs / 10);
     this.nextAttemptMs = this.clock.monotonicMs() + delayMs;
     this.failures += 1;
-    this.events.onFailed();
+    this.events.onFailed(cause);
     if (this.isOver) return;
     const isFirst = !this.jeopardy;
     this.jeopardy = true;

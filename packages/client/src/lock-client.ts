@@ -19,6 +19,8 @@ import { LeaderFinder } from "./leader-finder.js";
 import type { LockHandle } from "./lock-handle.js";
 import type { Lock } from "./lock.js";
 import type { NodeReport } from "./node-status.js";
+import { Observation } from "./observation.js";
+import type { Instruments } from "./observation.js";
 import { checkDuration, checkName, checkOptionNames, checkSignal, checkText } from "./options.js";
 import type {
   AcquireOptions,
@@ -29,6 +31,7 @@ import type {
   RequestOptions,
   WatchOptions,
 } from "./options.js";
+import type { LockContext } from "./platform.js";
 import type { ClientPorts, Logger } from "./ports.js";
 import { observe } from "./observe.js";
 import type { LeaderView } from "./observe.js";
@@ -49,11 +52,18 @@ import type { LeaderLink } from "./leader-link.js";
 import type { WatchEvent } from "./watch.js";
 import { Watches } from "./watches.js";
 
+export interface Surroundings {
+  readonly logger: Logger;
+  readonly instruments: Instruments;
+  readonly context: LockContext;
+}
+
 export class LockClient implements Holdfast {
   private readonly options: ClientOptions;
   private readonly ports: ClientPorts;
   private readonly logger: Logger;
   private readonly hold: ProcessHold;
+  private readonly observation: Observation;
   private readonly finder: LeaderFinder;
   private readonly pool: SessionPool;
   private readonly queries: Queries;
@@ -68,11 +78,15 @@ export class LockClient implements Holdfast {
   private refusal: HoldfastError | null = null;
   private onConnected: ((error: HoldfastError | null) => void) | null = null;
 
-  constructor(options: ClientOptions, ports: ClientPorts, logger: Logger) {
+  constructor(options: ClientOptions, ports: ClientPorts, surroundings: Surroundings) {
     this.options = options;
     this.ports = ports;
+    const { logger, instruments, context } = surroundings;
     this.logger = logger;
     const { clock, random } = ports;
+    const leaderEndpoint = (): string | null => this.finder.leader?.endpoint ?? null;
+    this.observation = new Observation(instruments, { clock, logger, leaderEndpoint });
+    const { observation } = this;
     this.hold = new ProcessHold(clock);
     this.finder = this.newFinder();
     const link = this.newLink();
@@ -82,7 +96,7 @@ export class LockClient implements Holdfast {
     };
     const sequencer = async (query: SequencerQuery): Promise<string | null> =>
       (await this.queries.ask(query, "sequencer")).sequencer;
-    const parts = { clock, random, link, hold: this.hold, logger, nextId, sequencer };
+    const parts = { clock, random, link, hold: this.hold, logger, nextId, sequencer, observation, context };
     this.pool = new SessionPool({ ttlMs: options.ttlMs, info: options.info }, parts);
     const onTimeout = (): HoldfastError => this.unanswered(options.connectTimeoutMs);
     this.queries = new Queries({ timeoutMs: options.connectTimeoutMs, onTimeout }, parts);
@@ -93,6 +107,7 @@ export class LockClient implements Holdfast {
     this.calls = new AcquireCalls(options, {
       clock,
       hold,
+      observation,
       checkOpen: () => {
         this.checkOpen();
         if (this.refusal !== null) throw this.refusal;
@@ -235,6 +250,10 @@ export class LockClient implements Holdfast {
     return this.questions.changeMembers(change);
   }
 
+  metrics(): string {
+    return this.observation.metricsText();
+  }
+
   close(options: CloseOptions = {}): Promise<void> {
     try {
       checkOptionNames("close", options);
@@ -250,8 +269,12 @@ export class LockClient implements Holdfast {
     await this.close();
   }
 
-  private readonly campaign: Campaign = async (name, options) =>
-    orRefuse(await this.calls.begin("acquire", name, { ...options, waitMs: Number.POSITIVE_INFINITY }));
+  private readonly campaign: Campaign = async (name, options) => {
+    const { heldLongMs = 0 } = options;
+    return orRefuse(
+      await this.calls.begin("acquire", name, { ...options, heldLongMs, waitMs: Number.POSITIVE_INFINITY }),
+    );
+  };
 
   private unanswered(afterMs: number): HoldfastError {
     const { finder } = this;

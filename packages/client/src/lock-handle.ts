@@ -1,14 +1,16 @@
 /** The state of one held lock: held or in jeopardy, then lost or released, once. */
 import type { Grant, Mode, Token } from "@holdfast/lock";
 import { limits } from "@holdfast/wire";
-import { publishLoss } from "./diagnostics.js";
 import { HoldfastError, InvalidArgumentError, LockLostError } from "./errors.js";
 import type { LockLossReason } from "./errors.js";
 import { elapsedMs, restTimerMsMin, usableMs } from "./lease.js";
 import type { Instant } from "./lease.js";
 import type { Fence, Lock, LockState, ReleaseResult } from "./lock.js";
+import type { Observation, ObservedHold } from "./observation.js";
+import type { OpenTelemetrySpan } from "./open-telemetry.js";
 import { checkDuration, checkOptionNames, checkWhole } from "./options.js";
 import type { ReleaseOptions } from "./options.js";
+import type { LockContext } from "./platform.js";
 import type { Clock, Timer } from "./ports.js";
 import type { ProcessHold } from "./process-hold.js";
 
@@ -38,23 +40,38 @@ export interface LockFacts {
   readonly maxHoldMs: number;
   /** From when maxHoldMs is counted. */
   readonly heldFrom: Instant;
+  /** 0: however long it is held, nobody is told. */
+  readonly heldLongMs: number;
+  /** Of its acquire, while somebody traces. */
+  readonly span: OpenTelemetrySpan | null;
+}
+
+export interface LockParts {
+  readonly clock: Clock;
+  readonly hold: ProcessHold;
+  readonly observation: Observation;
+  readonly context: LockContext;
 }
 
 interface Release {
+  readonly span: OpenTelemetrySpan | null;
   readonly result: Promise<ReleaseResult>;
   readonly resolve: (result: ReleaseResult) => void;
   readonly reject: (error: HoldfastError) => void;
 }
 
-export class LockHandle implements Lock {
+export class LockHandle implements Lock, ObservedHold {
   readonly request: number;
   readonly names: readonly string[];
   readonly mode: Mode;
   readonly grants: readonly Grant[];
+  readonly grantedMs: number;
   private readonly facts: LockFacts;
   private readonly owner: LockOwner;
   private readonly clock: Clock;
   private readonly hold: ProcessHold;
+  private readonly observation: Observation;
+  private readonly context: LockContext;
   private phase: "held" | "releasing" | "released" | "lost" = "held";
   private loss: LockLossReason | null = null;
   private wasLost = false;
@@ -63,8 +80,9 @@ export class LockHandle implements Lock {
   private controller: AbortController | null = null;
   private pending: Release | null = null;
   private timer: Timer | null = null;
+  private wasLong = false;
 
-  constructor(facts: LockFacts, owner: LockOwner, parts: { clock: Clock; hold: ProcessHold }) {
+  constructor(facts: LockFacts, owner: LockOwner, parts: LockParts) {
     this.request = facts.request;
     this.names = facts.grants.map((grant) => grant.name);
     this.mode = facts.mode;
@@ -73,6 +91,10 @@ export class LockHandle implements Lock {
     this.owner = owner;
     this.clock = parts.clock;
     this.hold = parts.hold;
+    this.observation = parts.observation;
+    this.context = parts.context;
+    this.grantedMs = this.clock.monotonicMs();
+    this.observation.held(facts.mode);
     if (facts.maxHoldMs > 0) this.watchMaxHold();
   }
 
@@ -84,6 +106,19 @@ export class LockHandle implements Lock {
     const { token } = this.grants[0] ?? this.only(undefined);
     if (this.grants.every((grant) => grant.token === token)) return token;
     throw new InvalidArgumentError("name", "is needed: each name has its own token, see fence(name)");
+  }
+
+  /** The first name's: what a line or a span shows of a lock on several names. */
+  get grantToken(): Token {
+    return this.grants[0]?.token ?? 0;
+  }
+
+  get session(): number {
+    return this.owner.session;
+  }
+
+  get heldLongMs(): number {
+    return this.facts.heldLongMs;
   }
 
   get slot(): number | null {
@@ -170,7 +205,7 @@ export class LockHandle implements Lock {
     this.phase = "releasing";
     this.endTimer();
     this.hold.begin();
-    const pending = newRelease();
+    const pending = newRelease(this.observation.beginRelease(this, this.facts.span));
     this.pending = pending;
     // While the session is renewed and nothing is committed no end of the lease would end the wait.
     this.timer = this.clock.setTimer(usableMs(this.owner.ttlMs), () => this.endRelease("already-lost", "expired"));
@@ -180,6 +215,19 @@ export class LockHandle implements Lock {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.release();
+  }
+
+  /** Runs what is done under this lock, so that currentLock() finds it there. */
+  run<T>(body: () => T): T {
+    return this.context.run(this, body);
+  }
+
+  /** Once, when it has been held for longer than heldLongMs. */
+  lookHeldLong(nowMs: number): void {
+    const { heldLongMs } = this.facts;
+    if (heldLongMs === 0 || this.wasLong || this.phase !== "held" || nowMs - this.grantedMs < heldLongMs) return;
+    this.wasLong = true;
+    this.observation.heldLong(this);
   }
 
   /** It was lost while its holder had it: not only after a release that nobody confirmed. */
@@ -201,13 +249,13 @@ export class LockHandle implements Lock {
     if (this.phase === "releasing") return;
     this.phase = "lost";
     this.endTimer();
+    this.observation.holdEnded(this, reason === "max_hold" ? "max_hold" : "lost");
   }
 
   announceLoss(): void {
     if (this.phase !== "lost" || this.loss === null || this.isAnnounced) return;
     this.isAnnounced = true;
-    const { names, loss } = this;
-    publishLoss({ names, token: this.grants[0]?.token ?? 0, session: this.owner.session, reason: loss });
+    this.observation.lost(this, this.loss);
     this.abort(this.lostError());
   }
 
@@ -227,6 +275,8 @@ export class LockHandle implements Lock {
       // Given back before anybody found it lost: nobody is to be told.
       this.isAnnounced = !this.wasLost;
     }
+    this.observation.holdEnded(this, this.wasLost ? "lost" : "released");
+    this.observation.releaseEnded(pending.span, this, result);
     this.hold.end();
     pending.resolve(result);
   }
@@ -239,6 +289,7 @@ export class LockHandle implements Lock {
     this.endTimer();
     this.phase = "held";
     if (this.facts.maxHoldMs > 0) this.watchMaxHold();
+    this.observation.releaseEnded(pending.span, this, null);
     this.hold.end();
     pending.reject(error);
   }
@@ -299,7 +350,7 @@ export class LockHandle implements Lock {
   }
 }
 
-function newRelease(): Release {
+function newRelease(span: OpenTelemetrySpan | null): Release {
   let resolve: Release["resolve"] | undefined;
   let reject: Release["reject"] | undefined;
   const result = new Promise<ReleaseResult>((onResolve, onReject) => {
@@ -307,7 +358,7 @@ function newRelease(): Release {
     reject = onReject;
   });
   if (resolve === undefined || reject === undefined) throw new Error("a promise's executor runs at once");
-  return { result, resolve, reject };
+  return { span, result, resolve, reject };
 }
 
 function alreadyReleased(): HoldfastError {

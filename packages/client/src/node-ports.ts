@@ -7,10 +7,10 @@ import { performance } from "node:perf_hooks";
 import { limits } from "@holdfast/wire";
 import { WebSocket } from "ws";
 import type { ClientOptions } from "ws";
-import type { ClientPorts, Clock, Random, Socket, SocketEvents, Timer, Transport } from "./ports.js";
+import { PiecewiseTimer, timerMsMax } from "./piecewise-timer.js";
+import type { ClientPorts, Clock, Random, Socket, SocketEvents, Transport } from "./ports.js";
+import { wallBackedMs } from "./wall-clock.js";
 
-/** setTimeout takes at most 2^31-1 ms; a longer delay would fire after 1 ms. */
-const timerMsMax = 2 ** 31 - 1;
 const handshakeMs = 2_000;
 /** After it an orderly close is forced. */
 const closeMs = 500;
@@ -29,7 +29,7 @@ function createClock(): Clock {
   let keeper: NodeJS.Timeout | null = null;
   return {
     monotonicMs: () => performance.now(),
-    suspendAwareMs: shareLooks(suspendAwareMs, () => performance.now()),
+    suspendAwareMs: shareLooks(suspendAwareClock(), () => performance.now()),
     setTimer: (delayMs, run) => new PiecewiseTimer(delayMs, run),
     defer: (run) => queueMicrotask(run),
     keepProcess: (isKept) => {
@@ -44,13 +44,17 @@ function createClock(): Clock {
  * Node's performance.now() stands still while Linux and Windows are suspended; os.uptime() doesn't (in steps of 10 ms). On macOS
  * performance.now() runs through a suspend, and os.uptime() has steps of a second.
  */
-function suspendAwareMs(): number {
-  if (process.platform === "darwin") return performance.now();
+function suspendAwareClock(): () => number {
+  if (process.platform === "darwin") return () => performance.now();
   try {
-    return uptime() * 1_000;
+    uptime();
+    return () => uptime() * 1_000;
   } catch {
-    // Some sandboxes hide the uptime: wall time may jump, which costs a lock at worst, and never keeps one too long.
-    return Date.now();
+    // Some sandboxes hide the uptime.
+    return wallBackedMs(
+      () => Date.now(),
+      () => performance.now(),
+    );
   }
 }
 
@@ -73,33 +77,6 @@ export function shareLooks(lookMs: () => number, monotonicMs: () => number): () 
     seen = { ms: lookMs(), atMs };
     return seen.ms;
   };
-}
-
-/** Node's timers fire up to 1 ms early, and a long delay comes in pieces: each firing looks at the clock again. */
-class PiecewiseTimer implements Timer {
-  private readonly dueMs: number;
-  private readonly run: () => void;
-  private handle: NodeJS.Timeout | null = null;
-
-  constructor(delayMs: number, run: () => void) {
-    this.dueMs = performance.now() + Math.max(delayMs, 0);
-    this.run = run;
-    this.arm();
-  }
-
-  cancel(): void {
-    if (this.handle !== null) clearTimeout(this.handle);
-    this.handle = null;
-  }
-
-  private arm(): void {
-    const pieceMs = Math.min(Math.max(Math.ceil(this.dueMs - performance.now()), 1), timerMsMax);
-    this.handle = setTimeout(() => {
-      this.handle = null;
-      if (performance.now() < this.dueMs) this.arm();
-      else this.run();
-    }, pieceMs).unref();
-  }
 }
 
 const transport: Transport = {

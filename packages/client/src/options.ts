@@ -1,7 +1,10 @@
 /** Every argument is checked at the door: a wrong one is refused by its name, before anything is sent. */
 import type { Mode } from "@holdfast/lock";
 import { limits } from "@holdfast/wire";
+import { ClientMetrics } from "./client-metrics.js";
 import { InvalidArgumentError } from "./errors.js";
+import { checkMeter, checkTracer } from "./open-telemetry.js";
+import type { OpenTelemetryMeter, OpenTelemetryTracer } from "./open-telemetry.js";
 import type { Logger } from "./ports.js";
 
 export interface ConnectOptions {
@@ -14,6 +17,14 @@ export interface ConnectOptions {
   /** For people who look for the holder of a lock. Default "host:pid". At most 1,024 bytes. */
   readonly info?: string | undefined;
   readonly logger?: Logger | undefined;
+  /** As in the options of a hold, for all locks of this client. Default 0. */
+  readonly heldLongMs?: number | undefined;
+  /** Shared by several clients of a process, so that their metrics are printed once. Default: one of its own. */
+  readonly metrics?: ClientMetrics | undefined;
+  /** Of OpenTelemetry: `metrics.getMeter("holdfast")`. Default: none. */
+  readonly meter?: OpenTelemetryMeter | undefined;
+  /** Of OpenTelemetry: `trace.getTracer("holdfast")`. Default: none. */
+  readonly tracer?: OpenTelemetryTracer | undefined;
 }
 
 export interface HoldOptions {
@@ -33,6 +44,11 @@ export interface HoldOptions {
   readonly renew?: "auto" | "manual" | undefined;
   /** Shown as the holder's. Default: the client's. */
   readonly info?: string | undefined;
+  /**
+   * A lock held for longer is told of once, by a line of the log and on the diagnostics channel; it stays held. 1 ms to a week, seen within
+   * a second; 0: never. Default: the client's, for elections 0.
+   */
+  readonly heldLongMs?: number | undefined;
 }
 
 export interface AcquireOptions extends HoldOptions {
@@ -70,6 +86,7 @@ export interface ClientOptions {
   readonly ttlMs: number;
   readonly connectTimeoutMs: number;
   readonly info: string;
+  readonly heldLongMs: number;
 }
 
 /** Options of one acquire, checked and complete. `names` are sorted, without duplicates. */
@@ -87,15 +104,18 @@ export interface AcquireRequest {
   readonly info: string;
   readonly stopOn: "lost" | "jeopardy";
   readonly isManual: boolean;
+  readonly heldLongMs: number;
   readonly signal: AbortSignal | null;
 }
 
 /** The holder gives up 250 ms early: less than this leaves it nothing. */
 const maxHoldMsMin = 500;
 
-const connectOptionNames: ReadonlySet<string> = new Set(["endpoints", "ttlMs", "connectTimeoutMs", "info", "logger"]);
+const connectOptionNames: ReadonlySet<string> = new Set(
+  "endpoints ttlMs connectTimeoutMs info logger heldLongMs metrics meter tracer".split(" "),
+);
 const tryAcquireOptionNames: ReadonlySet<string> = new Set(
-  "ttlMs mode signal lockDelayMs maxHoldMs stopOn renew info".split(" "),
+  "ttlMs mode signal lockDelayMs maxHoldMs stopOn renew info heldLongMs".split(" "),
 );
 const acquireOptionNames: ReadonlySet<string> = new Set([...tryAcquireOptionNames, "waitMs"]);
 /** An elected leader is alone. */
@@ -149,14 +169,21 @@ export function checkOptionNames(call: Call, options: object): void {
 
 export function checkConnectOptions(
   options: ConnectOptions,
-  defaults: { endpoints: string; info: string },
+  defaults: { readonly endpoints: string; readonly info: string },
 ): ClientOptions {
   checkOptionNames("connect", options);
-  const { ttlMs = 10_000, connectTimeoutMs = 10_000, info = defaults.info } = options;
+  const { ttlMs = 10_000, connectTimeoutMs = 10_000, info = defaults.info, heldLongMs = 0 } = options;
   checkWhole("ttlMs", ttlMs, limits.ttlMsMin, limits.ttlMsMax);
   checkDuration("connectTimeoutMs", connectTimeoutMs, 1, 2 ** 31 - 1);
   checkText("info", info, 0, limits.infoBytesMax);
-  return { endpoints: checkEndpoints(options.endpoints ?? defaults.endpoints), ttlMs, connectTimeoutMs, info };
+  checkWhole("heldLongMs", heldLongMs, 0, limits.maxHoldMsMax);
+  if (options.metrics !== undefined && !(options.metrics instanceof ClientMetrics)) {
+    throw new InvalidArgumentError("metrics", "must be a ClientMetrics");
+  }
+  if (options.meter !== undefined) checkMeter(options.meter);
+  if (options.tracer !== undefined) checkTracer(options.tracer);
+  const endpoints = checkEndpoints(options.endpoints ?? defaults.endpoints);
+  return { endpoints, ttlMs, connectTimeoutMs, info, heldLongMs };
 }
 
 /**
@@ -174,6 +201,7 @@ export function checkAcquire(
   if (options !== undefined) checkOptionNames(call, options);
   const { ttlMs = client.ttlMs, mode = "exclusive", signal, lockDelayMs = 0, maxHoldMs = 0, info = "" } = known;
   const { stopOn = "lost", renew = "auto", waitMs = 30_000, ifAvailable = false } = known;
+  const { heldLongMs = client.heldLongMs } = known;
   checkWhole("ttlMs", ttlMs, limits.ttlMsMin, limits.ttlMsMax);
   checkOneOf("mode", mode, ["exclusive", "shared"]);
   if (slots > 0 && known.mode !== undefined) throw new InvalidArgumentError("mode", "is no option of a semaphore");
@@ -181,6 +209,7 @@ export function checkAcquire(
   checkWhole("lockDelayMs", lockDelayMs, 0, limits.lockDelayMsMax);
   if (!Object.is(maxHoldMs, 0)) checkWhole("maxHoldMs", maxHoldMs, maxHoldMsMin, limits.maxHoldMsMax);
   checkText("info", info, 0, limits.infoBytesMax);
+  checkWhole("heldLongMs", heldLongMs, 0, limits.maxHoldMsMax);
   checkOneOf("stopOn", stopOn, ["lost", "jeopardy"]);
   checkOneOf("renew", renew, ["auto", "manual"]);
   checkDuration("waitMs", waitMs, 0, Number.POSITIVE_INFINITY);
@@ -198,6 +227,7 @@ export function checkAcquire(
     info,
     stopOn,
     isManual: renew === "manual",
+    heldLongMs,
     signal: signal ?? null,
   };
 }
@@ -225,7 +255,7 @@ export function checkText(argument: string, value: unknown, min: number, max: nu
   if (typeof value !== "string") throw new InvalidArgumentError(argument, `must be a string, is ${kindOf(value)}`);
   if (value.length < min) throw new InvalidArgumentError(argument, "must not be empty");
   // Three bytes of UTF-8 a code unit at most: a short text needs no count.
-  if (value.length * 3 > max && (value.length > max || Buffer.byteLength(value) > max)) {
+  if (value.length * 3 > max && (value.length > max || new TextEncoder().encode(value).length > max)) {
     throw new InvalidArgumentError(argument, `must have at most ${max} bytes`);
   }
   if (/\p{Cc}/u.test(value)) throw new InvalidArgumentError(argument, "must not contain a control character");

@@ -42,6 +42,8 @@ export interface SocketEvents {
 export interface Socket {
   /** Drops the frame unless the socket is open. A peer that reads too slowly is cut off. */
   send(frame: Uint8Array): void;
+  /** False: it can't ping, as a browser's sockets can't. Then the connection asks the node something instead. Default true. */
+  readonly hasPings?: boolean;
   ping(): void;
   /** An orderly close in the background, by force if the other side doesn't answer. No event comes after it. */
   close(): void;

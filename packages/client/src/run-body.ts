@@ -1,5 +1,4 @@
 /** Runs what a caller does under a lock, and gives the lock back whatever comes of it. */
-import { runUnder } from "./current-lock.js";
 import { LockLostError } from "./errors.js";
 import type { LockHandle } from "./lock-handle.js";
 import type { Lock } from "./lock.js";
@@ -17,7 +16,7 @@ export async function runBody<T>(lock: LockHandle | null, body: Body<T>, afterMs
   if (lock === null) return await body(null);
   let result: T;
   try {
-    result = await runUnder(lock, () => body(lock));
+    result = await lock.run(() => body(lock));
   } catch (error) {
     await lock.release({ afterMs: afterMs() });
     if (!lock.wasLostWhileHeld) throw error;

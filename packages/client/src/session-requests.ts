@@ -57,6 +57,10 @@ export class SessionRequests {
     return locks;
   }
 
+  lookHeldLong(nowMs: number): void {
+    for (const { lock } of this.sender.acquires.values()) lock?.lookHeldLong(nowMs);
+  }
+
   acquire(acquire: Acquire): void {
     this.sender.acquire(acquire);
   }

@@ -4,8 +4,6 @@ import { encodeCommand } from "@holdfast/wire";
 import type { ClientMessage, NodeAddress, Query, Refusal } from "@holdfast/wire";
 import type { Acquire } from "./acquire.js";
 import { Backoff } from "./backoff.js";
-import { publishSession } from "./diagnostics.js";
-import type { SessionDiagnostic } from "./diagnostics.js";
 import { errorFor, lossReasonFrom } from "./errors.js";
 import type { LockLossReason } from "./errors.js";
 import { Keepalive } from "./keepalive.js";
@@ -15,10 +13,13 @@ import { elapsedMs, instantNow, laterOf, usableMs } from "./lease.js";
 import type { Instant } from "./lease.js";
 import { LockHandle } from "./lock-handle.js";
 import type { LockOwner } from "./lock-handle.js";
+import type { Observation } from "./observation.js";
+import type { LockContext } from "./platform.js";
 import type { Clock, Logger, Random, Timer } from "./ports.js";
 import type { ProcessHold } from "./process-hold.js";
 import { SessionRequests } from "./session-requests.js";
 import type { RequestsHost, SessionFate } from "./session-requests.js";
+import { SessionSigns } from "./session-signs.js";
 
 const retryOptions = { firstMs: 50, maxMs: 1_000 };
 /** An openSession that is unanswered for so long is sent again; doubles up to the second. */
@@ -45,6 +46,8 @@ export interface SessionParts {
   readonly hold: ProcessHold;
   readonly logger: Logger;
   readonly sequencer: (query: SequencerQuery) => Promise<string | null>;
+  readonly observation: Observation;
+  readonly context: LockContext;
 }
 
 export interface SessionEvents {
@@ -63,6 +66,7 @@ export class Session implements LockOwner, RequestsHost {
   private readonly parts: SessionParts;
   private readonly events: SessionEvents;
   private readonly requests: SessionRequests;
+  private readonly signs: SessionSigns;
   private readonly backoff: Backoff;
   private keepalive: Keepalive | null = null;
   private firstSentAt: Instant | null = null;
@@ -82,6 +86,7 @@ export class Session implements LockOwner, RequestsHost {
     this.key = parts.random.key();
     this.backoff = new Backoff(retryOptions, parts.random);
     this.requests = new SessionRequests(parts, this);
+    this.signs = new SessionSigns(options.ttlMs, parts.observation);
   }
 
   /** 0 until it is open. */
@@ -171,7 +176,7 @@ export class Session implements LockOwner, RequestsHost {
     this.keepalive?.stop();
     this.endRetry();
     const { orphans, locks } = this.requests.end(reason, fate);
-    this.publish("ended", reason);
+    this.signs.tell(this.id, "ended", reason);
     const facts = { session: this.id, ttlMs: this.options.ttlMs, reason };
     if (reason === "closed") this.parts.logger.info(facts, "session closed");
     else this.parts.logger.warn(facts, "session lost");
@@ -194,7 +199,7 @@ export class Session implements LockOwner, RequestsHost {
     this.isResumed = true;
     this.endRetry();
     this.keepalive = new Keepalive({ ttlMs, openedAt: this.firstSentAt }, this.parts, this.keepaliveEvents());
-    this.publish("open", null);
+    this.signs.tell(this.id, "open");
     this.parts.logger.info({ session, ttlMs }, "session opened");
     this.keepalive.start();
     if (this.isEnded) return;
@@ -270,10 +275,11 @@ export class Session implements LockOwner, RequestsHost {
     const { start } = keepalive.lease;
     const renewedAt = this.isResumed ? start : (leaseBefore ?? start);
     const heldFrom = acquire.sentAt === null ? renewedAt : laterOf(renewedAt, acquire.sentAt);
-    const { mode, stopOn } = acquire.request;
+    const { mode, stopOn, heldLongMs } = acquire.request;
+    const { number: request, span } = acquire;
     // From now on only its holder renews it: it begins with a whole lease.
     if (this.options.isManual && keepalive.lease.ageMs > keepalive.lease.ttlMs / 10) keepalive.sendNow();
-    return new LockHandle({ request: acquire.number, mode, grants, stopOn, maxHoldMs, heldFrom }, this, parts);
+    return new LockHandle({ request, mode, grants, stopOn, maxHoldMs, heldFrom, heldLongMs, span }, this, parts);
   }
 
   onRequestEnded(): void {
@@ -298,7 +304,7 @@ export class Session implements LockOwner, RequestsHost {
   }
 
   private open(): void {
-    if (this.stage === "new") this.publish("opening", null);
+    if (this.stage === "new") this.signs.tell(this.id, "opening");
     this.stage = "opening";
     const { clock, link, random } = this.parts;
     if (!link.isReady || this.retryTimer !== null) return;
@@ -378,23 +384,24 @@ export class Session implements LockOwner, RequestsHost {
         this.parts.link.send({ kind: "keepalive", session: this.id, number });
         return true;
       },
-      onFailed: () => this.parts.link.suspect(),
+      onLook: () => this.requests.lookHeldLong(this.parts.clock.monotonicMs()),
+      onRenewed: (marginMs) => this.parts.observation.renewed(marginMs),
+      onFailed: (cause) => {
+        this.parts.observation.renewalFailed(cause);
+        this.parts.link.suspect();
+      },
       onJeopardy: (isFirst) => {
         if (isFirst) {
-          this.publish("jeopardy", null);
+          this.signs.tell(this.id, "jeopardy");
           this.parts.logger.warn({ session: this.id, remainingMs: this.remainingMs() }, "session in jeopardy");
         }
         for (const lock of this.heldLocks()) lock.onJeopardy();
       },
       onRecovered: () => {
-        this.publish("recovered", null);
+        this.signs.tell(this.id, "recovered");
         this.parts.logger.info({ session: this.id }, "session renewed again");
       },
       onLost: (reason) => this.end(reason),
     };
-  }
-
-  private publish(state: SessionDiagnostic["state"], reason: LockLossReason | null): void {
-    publishSession({ session: this.id === 0 ? null : this.id, ttlMs: this.options.ttlMs, state, reason });
   }
 }

@@ -9,7 +9,7 @@ import { checkAcquire, checkConnectOptions } from "../src/options.js";
 import type { AcquireRequest, ConnectOptions, RequestOptions } from "../src/options.js";
 import { World } from "./world/world.js";
 
-const client = { endpoints: ["a:1"], ttlMs: 10_000, connectTimeoutMs: 10_000, info: "me" };
+const client = { endpoints: ["a:1"], ttlMs: 10_000, connectTimeoutMs: 10_000, info: "me", heldLongMs: 0 };
 
 function refusedBy(act: () => unknown): string | null {
   try {
@@ -44,6 +44,7 @@ describe("acquire", () => {
     ["ttlMs", [...odd, 0, 499, Number.POSITIVE_INFINITY, 3_600_001]],
     ["lockDelayMs", [...odd, 60_001]],
     ["maxHoldMs", [...odd, 1, 499]],
+    ["heldLongMs", [...odd, 604_800_001]],
     ["waitMs", [Number.NaN, -1, -0.001, "10", null, {}, true]],
     ["mode", ["", "Exclusive", "slot", null, 1]],
     ["stopOn", ["", "loss", null]],
@@ -147,6 +148,7 @@ describe("acquire", () => {
       info: "",
       stopOn: "lost",
       isManual: false,
+      heldLongMs: 0,
       signal: null,
     } satisfies AcquireRequest);
   });
@@ -197,6 +199,10 @@ describe("connect", () => {
     const cases: readonly (readonly [keyof ConnectOptions, readonly unknown[]])[] = [
       ["ttlMs", [...odd, 0]],
       ["connectTimeoutMs", [Number.NaN, 0, -1, 2 ** 31, 1e12, Number.POSITIVE_INFINITY, "1", null]],
+      ["heldLongMs", [...odd, 604_800_001]],
+      ["metrics", [null, {}, "prometheus"]],
+      ["meter", [null, {}, { createCounter: () => undefined }]],
+      ["tracer", [null, {}, "tracer"]],
       ["info", [1, null, "x".repeat(1_025), "\udfff"]],
     ];
     for (const [name, values] of cases) {

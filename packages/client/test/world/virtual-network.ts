@@ -21,6 +21,8 @@ export class VirtualNetwork implements Transport {
   /** Frames that clients have sent. */
   frames = 0;
   pings = 0;
+  /** False: its sockets can't ping, as a browser's. */
+  hasPings = true;
   /** Endpoints dialled, in order. */
   readonly dialled: string[] = [];
   readonly pipes = new Set<Pipe>();
@@ -66,6 +68,10 @@ class Pipe implements Socket {
       send: (frame) => this.later(() => this.toClient(() => this.events.onFrame(frame))),
       close: (problem) => this.later(() => this.endAtClient(problem)),
     };
+  }
+
+  get hasPings(): boolean {
+    return this.network.hasPings;
   }
 
   begin(): void {
