@@ -53,12 +53,23 @@ function compiled(file) {
  */
 function packageEntries(tree, name) {
   const manifest = tree.json(`packages/${name}/package.json`);
-  const targets = Object.values(manifest.exports ?? {}).map((each) => String(each.default ?? each));
+  const targets = Object.values(manifest.exports ?? {})
+    .flatMap(targetsOf)
+    .filter((each) => each.endsWith(".js"));
   const sources = targets.map((target) => target.replace("./dist/", "").replace(/\.js$/, ".ts"));
   const bins = Object.values(manifest.bin ?? {}).map(String);
   return [...sources, ...bins]
     .map((file) => `packages/${name}/${file.replace(/^\.\//, "")}`)
     .filter((file) => tree.has(file));
+}
+
+/**
+ * The files that an entry of `exports` leads to, under whatever conditions.
+ * @param {unknown} entry
+ * @returns {string[]}
+ */
+function targetsOf(entry) {
+  return typeof entry === "object" && entry !== null ? Object.values(entry).flatMap(targetsOf) : [String(entry)];
 }
 
 /** @param {import("./tree.js").Tree} tree */

@@ -156,8 +156,14 @@ test("dead code: files that nothing reaches, exports that nobody mentions", () =
     "packages/raft/src/run/main.ts": "",
     "test/story/story.ts": 'import "./worker.js";',
     "test/story/worker.ts": "",
-    "packages/raft/package.json": manifest({ bin: { raft: "bin/raft.js" } }),
+    "packages/raft/package.json": manifest({
+      exports: {
+        ".": { types: "./dist/src/index.d.ts", browser: "./dist/src/browser.js", default: "./dist/src/index.js" },
+      },
+      bin: { raft: "bin/raft.js" },
+    }),
     "packages/raft/bin/raft.js": 'import "../dist/src/main.js";',
+    "packages/raft/src/browser.ts": "export function connect(): void {}",
     "packages/raft/src/main.ts": 'new Worker(new URL("./worker.js", import.meta.url));',
     "packages/raft/src/worker.ts": "",
     "packages/raft/src/index.ts": 'export * from "./open.js";\nexport { used } from "./half-open.js";',
