@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 
 import { missingDrivers } from "../harness/postgres.js";
 
-test("the driver's own types fit the guards", {
+test("the types of the drivers and of OpenTelemetry fit what takes them", {
   skip: process.env["CI"] === undefined && (missingDrivers() ?? false),
 }, () => {
   const compiler = join(dirname(createRequire(import.meta.url).resolve("typescript/package.json")), "bin", "tsc");

@@ -18,6 +18,8 @@ export interface ClusterOptions {
   readonly nodes?: number;
   readonly timing?: Readonly<Record<string, number>>;
   readonly limits?: Readonly<Record<string, number>>;
+  /** Web origins that may use the client ports. */
+  readonly origins?: readonly string[];
   /** Of node itself, before the program. */
   readonly nodeOptions?: readonly string[];
   /** For its first leader; 30 s unless a slow machine needs more. */
@@ -208,6 +210,7 @@ export class TestCluster {
       })),
       ...(options.timing === undefined ? {} : { timing: options.timing }),
       ...(options.limits === undefined ? {} : { limits: options.limits }),
+      ...(options.origins === undefined ? {} : { origins: options.origins }),
     };
     mkdirSync(root, { recursive: true });
     writeFileSync(join(root, "cluster.json"), JSON.stringify(config));
