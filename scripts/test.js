@@ -1,8 +1,9 @@
 /**
- * Runs the compiled tests: `npm test` the product's, `--tools` those of the tools that judge it (scripts, the simulator but for its seeds),
- * `--stores` those of guards at stores other than PostgreSQL, `--fast` all of these without real processes, `--all` everything; `npm test -- PATTERN...` those of all whose path matches, `--name REGEX` only
- * tests of that name. Files in packages come first, three at a time, then test/ (real processes), four at a time; files
- * named *.alone.test.ts measure time and run one at a time at the end.
+ * Runs the compiled tests: `npm test` the product's, `--tools` those of the tools that judge it (scripts, the simulator but for its seeds)
+ * and of the packed packages, `--stores` those of guards at stores other than PostgreSQL, `--fast` all of these without real processes,
+ * `--all` everything; `npm test -- PATTERN...` those of all whose path matches, `--name REGEX` only tests of that name. Files in packages
+ * come first, three at a time, then test/ (real processes), four at a time; files named *.alone.test.ts measure time and run one at a time
+ * at the end.
  */
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
@@ -11,7 +12,7 @@ import { Readable } from "node:stream";
 import { spec } from "node:test/reporters";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { isOfStore, planTests } from "./test-run/plan.js";
+import { isOfPackaging, isOfStore, planTests } from "./test-run/plan.js";
 import { runPhases } from "./test-run/phases.js";
 
 const top = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
@@ -43,7 +44,9 @@ if (files.length === 0) {
 function installDrivers() {
   const script = path.join(top, "scripts/test-drivers.js");
   if (!existsSync(script)) return;
-  const words = files.some(isOfStore) ? [script, "--stores"] : [script];
+  const words = [script];
+  if (files.some(isOfStore)) words.push("--stores");
+  if (files.some(isOfPackaging)) words.push("--packaging");
   const { status } = spawnSync(process.execPath, words, { cwd: top, stdio: ["ignore", "inherit", "inherit"] });
   if (status !== 0 && process.env.HOLDFAST_SKIP_MISSING === undefined) process.exit(status ?? 1);
 }

@@ -17,7 +17,7 @@ export const longest = [
 
 /**
  * @typedef {"usual" | "fast" | "tools" | "stores" | "all"} Part usual: the product's, and the simulated seeds; tools: what tries the tools out
- * that judge the product; stores: guards at stores other than PostgreSQL alone, and the outbox; fast: all of these without real processes.
+ * that judge the product, and the packed packages; stores: guards at stores other than PostgreSQL alone, and the outbox; fast: all of these without real processes.
  * @typedef {{ name: string, files: string[], concurrency: number }} Phase Paths of compiled files, from the top.
  * @param {string} top
  * @param {{ part: Part, patterns: readonly string[] }} options Patterns: parts of a source's path, or regular expressions.
@@ -30,7 +30,7 @@ export function planTests(top, { part, patterns }) {
     isOfPart(file) && (expressions.length === 0 || expressions.some((each) => each.test(file)));
   const folders = readdirSync(path.join(top, "packages")).map((name) => `packages/${name}/test`);
   const units = [...folders, "scripts"].flatMap((folder) => testsIn(top, folder)).filter(isWanted);
-  const whole = part === "fast" || part === "tools" ? [] : testsIn(top, "test").filter(isWanted);
+  const whole = part === "fast" ? [] : testsIn(top, "test").filter(isWanted);
   const runsAlone = (/** @type {string} */ file) => file.endsWith(".alone.test.ts");
   // Two cores: units mostly compute, and some wait for sockets and processes; real processes mostly wait, for one another and for time.
   return [
@@ -61,10 +61,19 @@ export function isOfStore(file) {
 }
 
 /**
- * Scripts, what runs partitions, and the simulator but for the seeds that it runs.
+ * What others would install, as older compilers and package checkers see it. By its source, or compiled.
+ * @param {string} file
+ */
+export function isOfPackaging(file) {
+  return /^test\/(dist\/)?packaging\/[^/]*\.test\.[jt]s$/.test(file);
+}
+
+/**
+ * Scripts, what runs partitions, the simulator but for the seeds that it runs, and the packaging.
  * @param {string} file
  */
 function isOfTool(file) {
+  if (isOfPackaging(file)) return true;
   if (file.startsWith("packages/simulator/")) return !/\/seeds-\d+\.test\.ts$/.test(file);
   return file.startsWith("packages/nemesis/") || file.startsWith("scripts/");
 }

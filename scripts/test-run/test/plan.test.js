@@ -89,9 +89,10 @@ test("the product's tests, the tools' and the stores' are all", () => {
     stores.includes("test/dist/fence/redis-store.test.js") && !stores.some((file) => file.includes("postgres")),
   );
   assert.deepEqual(
-    tools.filter((file) => !/^(scripts|packages\/(simulator|nemesis))\//.test(file)),
+    tools.filter((file) => !/^(scripts|packages\/(simulator|nemesis)|test\/dist\/packaging)\//.test(file)),
     [],
   );
+  assert.ok(tools.includes("test/dist/packaging/packages.test.js"));
   assert.equal(usual.filter((file) => /simulator.*\/seeds-[12]\.test\.js$/.test(file)).length, 2);
 });
 
