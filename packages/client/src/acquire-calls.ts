@@ -1,4 +1,5 @@
 /** Acquires that are under way: from a caller's arguments to the end of its waiting. */
+import { AbortListeners } from "./abort-listeners.js";
 import { Acquire } from "./acquire.js";
 import type { OnSettled } from "./acquire.js";
 import { errorFor, HoldfastError, WaitTimeoutError } from "./errors.js";
@@ -30,11 +31,13 @@ export class AcquireCalls {
   private readonly options: ClientOptions;
   private readonly parts: AcquireCallsParts;
   private readonly waits: WaitLimits;
+  private readonly aborts: AbortListeners;
 
   constructor(options: ClientOptions, parts: AcquireCallsParts) {
     this.options = options;
     this.parts = parts;
     this.waits = new WaitLimits(parts.clock, (acquire) => this.fail(acquire, this.limitError(acquire)));
+    this.aborts = new AbortListeners((acquire, reason) => this.giveUp(acquire, () => acquire.abort(reason)));
   }
 
   /** Resolves with null when it was only to be taken if free. `slots`: of a semaphore, else 0. */
@@ -58,10 +61,7 @@ export class AcquireCalls {
       const limits = { beganMs, waitUntilMs: beganMs + waitMs, isTry };
       const acquire = new Acquire(request, limits, { resolve, reject }, this.onSettled);
       acquire.span = parts.observation.beginAcquire(request.names, request.mode);
-      if (signal !== null) {
-        acquire.onAbort = () => this.giveUp(acquire, () => acquire.abort(signal.reason));
-        signal.addEventListener("abort", acquire.onAbort, { once: true });
-      }
+      this.aborts.add(acquire);
       parts.hold.begin();
       this.waits.add(acquire);
       parts.start(acquire);
@@ -80,10 +80,8 @@ export class AcquireCalls {
   private readonly onSettled: OnSettled = (acquire, outcome, error) => {
     this.parts.observation.acquireEnded(acquire, outcome, error);
     this.waits.delete(acquire);
+    this.aborts.delete(acquire);
     this.parts.hold.end();
-    // A signal may live as long as the process: it must not collect a listener for each lock.
-    if (acquire.onAbort !== null) acquire.request.signal?.removeEventListener("abort", acquire.onAbort);
-    acquire.onAbort = null;
   };
 
   private fail(acquire: Acquire, error: HoldfastError): void {

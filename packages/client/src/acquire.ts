@@ -57,7 +57,6 @@ export class Acquire {
   ahead: number | null = null;
   /** The last word was that the cluster takes no more. */
   wasOverloaded = false;
-  onAbort: (() => void) | null = null;
   /** Null: nobody traces. */
   span: OpenTelemetrySpan | null = null;
   private readonly caller: AcquireCaller;

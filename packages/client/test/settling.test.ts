@@ -6,6 +6,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
 import type { Holdfast } from "../src/holdfast.js";
+import { listenerCount } from "./world/listener-count.js";
 import { World } from "./world/world.js";
 
 /** What happens, and how long after the one before. */
@@ -169,13 +170,6 @@ class Run {
     this.open -= 1;
     this.settled += 1;
   }
-}
-
-function listenerCount(signal: AbortSignal): number {
-  const symbol = Object.getOwnPropertySymbols(signal).find((one) => String(one) === "Symbol(kEvents)");
-  const events =
-    symbol === undefined ? undefined : (signal as unknown as Record<symbol, Map<string, { size: number }>>)[symbol];
-  return events?.get("abort")?.size ?? 0;
 }
 
 async function play(steps: readonly Step[], seed: number): Promise<void> {

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { HoldfastError, WaitTimeoutError } from "../src/errors.js";
+import { listenerCount } from "./world/listener-count.js";
 import { Stranger } from "./world/stranger.js";
 import { isCommand, outcomeOf, World } from "./world/world.js";
 
@@ -185,6 +186,30 @@ describe("signal", () => {
     assert.deepEqual(world.commands(), []);
   });
 
+  // A 42: a signal of the process serves all its waits, and Node warns of more than ten listeners as of a leak.
+  test("any number of acquires has one listener at their signal, and each that ends leaves it to the others", async () => {
+    const world = new World();
+    const holdfast = await world.connect();
+    const stranger = new Stranger(world.cluster);
+    const held = stranger.acquire("a");
+    stranger.acquire("b");
+    const controller = new AbortController();
+    const { signal } = controller;
+    const granted = holdfast.acquire("a", { signal });
+    const waiting = Array.from({ length: 50 }, () => outcomeOf(holdfast.acquire("b", { signal })));
+    await world.clock.advance(100);
+    assert.equal(listenerCount(signal), 1);
+    stranger.release(held);
+    const lock = await world.within(100, granted);
+    assert.equal(listenerCount(signal), 1);
+    controller.abort(new Error("all of you"));
+    await world.clock.advance(10);
+    for (const { error } of waiting) assert.equal((error as Error).message, "all of you");
+    assert.equal(lock.state, "held");
+    assert.equal(world.cluster.machine.lockView("b", 16)?.waiterCount, 0);
+    assert.equal(listenerCount(signal), 0);
+  });
+
   // A 33: documented, and so.
   test("an abort after the grant does nothing", async () => {
     const world = new World();
@@ -289,7 +314,7 @@ describe("a session that ends under waiting acquires", () => {
     stranger.release(held);
     const lock = await world.within(100, waiting);
     assert.equal(lock.state, "held");
-    // A 52, C 2: a new session, a new token; the old handle stays lost.
+    // C 2: a new session, a new token; the old handle stays lost.
     assert.ok(lock.token > own.token);
     assert.equal(own.state, "lost");
   });

@@ -18,10 +18,15 @@ export class FakeWatches {
   isForgetful = false;
   private readonly cluster: FakeCluster;
   private watches: FakeWatch[] = [];
-  private readonly told: { readonly index: number; readonly changes: readonly LockChange[] }[] = [];
+  private told: { readonly index: number; readonly changes: readonly LockChange[] }[] = [];
 
   constructor(cluster: FakeCluster) {
     this.cluster = cluster;
+  }
+
+  /** What it has told, as a leader that has been started anew. */
+  forgetHistory(): void {
+    this.told = [];
   }
 
   get count(): number {

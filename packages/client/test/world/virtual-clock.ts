@@ -4,8 +4,8 @@ import type { Clock, Timer } from "../../src/ports.js";
 interface Entry {
   readonly dueMs: number;
   readonly order: number;
-  readonly run: () => void;
-  isCancelled: boolean;
+  /** Null: cancelled. What it would have run must not be kept alive until then. */
+  run: (() => void) | null;
 }
 
 export class VirtualClock implements Clock {
@@ -17,7 +17,8 @@ export class VirtualClock implements Clock {
   private suspendedMs = 5_000_000;
   private order = 0;
   /** The latest first, so that the next one is taken off the end. */
-  private readonly timers: Entry[] = [];
+  private timers: Entry[] = [];
+  private cancelled = 0;
 
   monotonicMs(): number {
     return this.nowMs;
@@ -30,13 +31,11 @@ export class VirtualClock implements Clock {
 
   setTimer(delayMs: number, run: () => void): Timer {
     if (!Number.isFinite(delayMs) || delayMs < 0) throw new Error(`a timer's delay must be finite: ${delayMs}`);
-    const entry = { dueMs: this.nowMs + delayMs, order: this.order, run, isCancelled: false };
+    const entry: Entry = { dueMs: this.nowMs + delayMs, order: this.order, run };
     this.order += 1;
     this.timers.splice(this.placeOf(entry.dueMs), 0, entry);
     return {
-      cancel: () => {
-        entry.isCancelled = true;
-      },
+      cancel: () => this.cancel(entry),
     };
   }
 
@@ -69,7 +68,10 @@ export class VirtualClock implements Clock {
     } else {
       this.nowMs = Math.max(this.nowMs, next.dueMs);
       this.timers.pop();
-      next.run();
+      const { run } = next;
+      // Over: a cancel that comes now is of nothing.
+      next.run = null;
+      run?.();
     }
     await settle();
   }
@@ -86,10 +88,20 @@ export class VirtualClock implements Clock {
 
   private next(endMs: number): Entry | null {
     for (let last = this.timers.at(-1); last !== undefined; last = this.timers.at(-1)) {
-      if (!last.isCancelled) return last.dueMs <= endMs ? last : null;
+      if (last.run !== null) return last.dueMs <= endMs ? last : null;
       this.timers.pop();
+      this.cancelled -= 1;
     }
     return null;
+  }
+
+  private cancel(entry: Entry): void {
+    if (entry.run === null) return;
+    entry.run = null;
+    this.cancelled += 1;
+    if (this.cancelled < 1_000 || this.cancelled < this.timers.length / 2) return;
+    this.timers = this.timers.filter(({ run }) => run !== null);
+    this.cancelled = 0;
   }
 
   /** Behind all that are due later, before all that are due earlier or at the same time but were set first. */
