@@ -5,6 +5,7 @@ import { checkDeadCode } from "./tidy/dead-code.js";
 import { checkDependencies } from "./tidy/dependencies.js";
 import { checkDocuments } from "./tidy/documents.js";
 import { alarmLongFiles, checkFiles } from "./tidy/files.js";
+import { checkLessonsDocument } from "./tidy/lessons-document.js";
 import { checkPurity } from "./tidy/purity.js";
 import { checkTestFunctions } from "./tidy/test-functions.js";
 import { checkTestingDocument } from "./tidy/testing-document.js";
@@ -19,6 +20,7 @@ const checks = [
   checkTestFunctions,
   checkDocuments,
   checkTestingDocument,
+  checkLessonsDocument,
 ];
 const problems = checks.flatMap((check) => check(tree));
 

@@ -82,6 +82,7 @@ function naiveForms(database: Database): void {
 }
 
 function guardedForms(database: Database): void {
+  // A 25: whoever is cut off goes on writing; only the resource can refuse it.
   test("the guarded update, stopped at the same place: refused, nothing lost", async () => {
     const after = await interleave(database, async (_, id, pause) => {
       const lock = leaseUntil(1_000);

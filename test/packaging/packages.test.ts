@@ -75,6 +75,7 @@ function unpack(tarball: string, into: string): Promise<unknown> {
   });
 }
 
+// A 11: types that no resolution of modules reaches, and no release that mends them.
 describe("the packed packages", { skip }, () => {
   let root = "";
   const tarballOf = (name: string): string => join(root, `holdfast-${name}-0.1.0.tgz`);

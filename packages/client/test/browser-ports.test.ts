@@ -92,7 +92,7 @@ describe("sockets that can't ping", () => {
     assert.equal(world.network.pings, 0);
   });
 
-  // A 29 and B 29: two keepalive periods, also where no ping is possible.
+  // B 29: two keepalive periods, also where no ping is possible.
   test("a silent node is left after two periods, while nobody waits", async () => {
     const world = pinglessWorld();
     const holdfast = await world.connect({ ttlMs: 12_000 });
@@ -201,6 +201,7 @@ describe("native sockets", () => {
   });
 });
 
+// A 43: one of the two stands still, the other jumps.
 describe("the clock that is made of the wall's and the monotonic one", () => {
   interface Step {
     readonly runMs: number;

@@ -22,6 +22,7 @@ describe("lead", () => {
     assert.equal(world.cluster.machine.lockCount, 0);
   });
 
+  // A 44: one failed renewal was the end of leading, for good.
   test("campaigns again after a loss, with a greater token", async () => {
     const world = new World();
     const holdfast = await world.connect();

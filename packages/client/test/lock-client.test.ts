@@ -7,6 +7,7 @@ import { Stranger } from "./world/stranger.js";
 import { outcomeOf, World } from "./world/world.js";
 
 describe("acquire", () => {
+  // A 27: a lease that nobody renewed.
   test("holds over minutes, releases, and closes without a trace", async () => {
     const world = new World();
     const holdfast = await world.connect();
@@ -120,6 +121,7 @@ describe("acquire", () => {
     assert.equal(world.cluster.machine.lockView("b", 1)?.holders[0]?.info, "the client");
   });
 
+  // A 9: what can never work is said at once, not tried until the attempts are used up.
   test("what the cluster alone finds wrong is refused by name", async () => {
     const world = new World();
     const holdfast = await world.connect();

@@ -5,6 +5,7 @@ import { checkDeadCode } from "../dead-code.js";
 import { checkDependencies } from "../dependencies.js";
 import { checkDocuments } from "../documents.js";
 import { alarmLongFiles, checkFiles } from "../files.js";
+import { checkLessonsDocument } from "../lessons-document.js";
 import { checkTestFunctions } from "../test-functions.js";
 import { checkTestingDocument } from "../testing-document.js";
 import { checkPurity } from "../purity.js";
@@ -187,6 +188,28 @@ test("dead code: files that nothing reaches, exports that nobody mentions", () =
     "scripts/nobody.js:1: dead file: no entry, test, script or document reaches it",
     "packages/raft/src/half-open.ts:2: export unused is used by no other file",
     "packages/raft/src/half-open.ts:4: export Forgotten is used by no other file",
+  ]);
+});
+
+test("lessons: each row names tests that exist and name it, and tests name no row that isn't there", () => {
+  const row = (/** @type {string} */ name, /** @type {string} */ shown) => `| ${name} | elsewhere | here | ${shown} |`;
+  const tree = treeOf({
+    "docs/lessons.md": [
+      row("A 1", '[a](../test/a.test.ts) "good"'),
+      row("A 2", '[a](../test/a.test.ts) "bad"; [b](../test/b.test.ts) "good"'),
+      row("A 3", "nothing"),
+      row("A 4", '[a](../test/a.test.ts) "good"'),
+      row("A 1", '[a](../test/a.test.ts) "good"'),
+    ].join("\n"),
+    "test/a.test.ts": '// A 1, A 2 and A 9\ntest("good", () => {}); const text = "A 8";',
+  });
+  assert.deepEqual(said(checkLessonsDocument(tree)), [
+    'docs/lessons.md:2: A 2: test/a.test.ts has no test "bad"',
+    "docs/lessons.md:2: A 2: test/b.test.ts does not exist",
+    "docs/lessons.md:3: A 3 names no test",
+    "docs/lessons.md:4: A 4: test/a.test.ts does not name this row",
+    "docs/lessons.md:5: A 1 stands here twice",
+    "test/a.test.ts:1: docs/lessons.md has no row A 9",
   ]);
 });
 

@@ -20,6 +20,7 @@ function guardOver(answer: Answer): { pool: FakePool; documents: PostgresGuard }
   return { pool, documents: postgresGuard(pool, options) };
 }
 
+// A 39: nothing lives in a database session, so that any pooler may stand between.
 test("an update compares and writes in one statement", async () => {
   const row = { id: 42, body: "new", fence: "33" };
   const { pool, documents } = guardOver(() => [row]);
@@ -76,6 +77,7 @@ test("no row changed: the row tells a stale token from a missing resource", asyn
   assert.equal(missing.pool.statements.length, 2, "a missing row is no race to be run again");
 });
 
+// A 47: one driver hands int8 over as text, another rounds it.
 test("the database compares: an int8 that arrives as a string is never compared here", async () => {
   const { documents } = guardOver((_, at) => (at === 1 ? [] : [{ highest: "9", newer: true }]));
   await assert.rejects(documents.update({ token: 10, resource: "x" }, 1, { body: "x" }), {
