@@ -29,6 +29,7 @@ describe("docs/http.md", { timeout: 240_000, skip: hasCurl ? false : "curl 7.82 
 
   before(async () => {
     cluster = await TestCluster.start({ leaderMs: 90_000 });
+    await cluster.raise();
     const [follower] = cluster.others(await cluster.leader());
     const script = examples.map(({ commands }) => `${commands}echo "${border}"\n`).join("");
     const text = await run(script.replace("http://127.0.0.1:7101", `http://${follower?.endpoint}`));
