@@ -75,11 +75,23 @@ describe("holdfast doctor", { timeout: 480_000 }, () => {
   });
   after(async () => cluster?.close());
 
-  /** The page's commands: of the cluster, of the cluster compared with its file, of a stopped node's directory. */
+  /** The page's commands: of the cluster, of the cluster compared with its file, of a stopped node's directory, of a store. */
   function commands(directory: string): string[][] {
-    const words = { "/etc/holdfast/cluster.json": join(cluster.root, "cluster.json"), "/var/lib/holdfast": directory };
-    return commandsOf("Doctor", 3, { words });
+    const words = {
+      "/etc/holdfast/cluster.json": join(cluster.root, "cluster.json"),
+      "/var/lib/holdfast": directory,
+      "postgres://app@db.example/app": "postgres://app@127.0.0.1:1/app",
+    };
+    return commandsOf("Doctor", 4, { words });
   }
+
+  it("looks at a store with the driver of the folder where it is called, or says which is missing", async () => {
+    const [, , , store = []] = commands("");
+    const { code, err } = await run([...store, "--json"], {});
+    const { error } = JSON.parse(err) as { error: { code: string; message: string } };
+    assert.deepEqual([code, error.code], [1, "driver_missing"]);
+    assert.match(error.message, /npm install pg/);
+  });
 
   it("finds nothing wrong with a healthy cluster, and learns its other nodes from one", async () => {
     // An election that the load of other tests brings about is told too, and rightly.
