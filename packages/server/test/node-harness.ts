@@ -101,6 +101,18 @@ export function newDirectory(): string {
   return join(folder, `d${(directories += 1)}`);
 }
 
+/** To the highest cluster version that its nodes run; nothing happens when it is there. `endpoint`: the leader's. */
+export async function raiseVersion(endpoint: string): Promise<void> {
+  const socket = new WebSocket(`ws://${endpoint}/`);
+  const answers: ServerMessage[] = [];
+  socket.on("message", (data) => answers.push(...decodeServerFrame(data as Buffer)));
+  await once(socket, "open");
+  const hello = { kind: "hello", protocol: 1, features: [], clusterId: null, seenIndex: 0, info: "" } as const;
+  socket.send(encodeClientFrame([hello, { kind: "finalize", id: 1 }]));
+  await until(() => answers.some(({ kind }) => kind === "finalized"), "the version is raised");
+  socket.terminate();
+}
+
 /** Opens sessions at a one-node cluster, one entry each. */
 export async function openSessions(config: Config, count: number, info = ""): Promise<void> {
   const socket = new WebSocket(`ws://${config.nodes[0]?.client}/`);

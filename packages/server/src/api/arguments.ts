@@ -119,6 +119,26 @@ export function parseInspect(encoded: string): Query | Answer {
   return refusal === null ? { kind: "inspect", name } : refusalAnswer(refusal, null);
 }
 
+/** Of what an acquire of this session holds. */
+export function parseSequencer({ session, key }: Credential, body: unknown): Query | Answer {
+  const fields = fieldsOf(body, ["of", "name"]);
+  if (isAnswer(fields)) return fields;
+  const { of, name } = fields;
+  const trouble = integerProblem(of, 1, requestMax);
+  if (trouble !== null) return invalidArgument("of", trouble);
+  const refusal = checkName(name);
+  if (refusal !== null) return refusalAnswer(refusal, null);
+  return { kind: "sequencer", session, key, of: requestNumber(of as number), name: name as string };
+}
+
+export function parseCheck(body: unknown): Query | Answer {
+  const fields = fieldsOf(body, ["sequencer"]);
+  if (isAnswer(fields)) return fields;
+  const { sequencer } = fields;
+  const trouble = textProblem(sequencer, 1, limits.sequencerBytesMax);
+  return trouble === null ? { kind: "check", sequencer: sequencer as string } : invalidArgument("sequencer", trouble);
+}
+
 export function parseList(query: string): Query | Answer {
   const parameters = parametersOf(query, ["prefix", "after", "limit"]);
   if (isAnswer(parameters)) return parameters;

@@ -13,11 +13,13 @@ import {
   isAnswer,
   parseAcquire,
   parseCancel,
+  parseCheck,
   parseCredential,
   parseInspect,
   parseList,
   parseOpen,
   parseRelease,
+  parseSequencer,
   parseWatch,
   sessionHeader,
 } from "./arguments.js";
@@ -94,6 +96,24 @@ export class LockApi {
 
   cancel(exchange: Exchange): void {
     this.inSession(exchange, parseCancel, (parts, call) => new EndingTask(call, cancelAnswer, parts));
+  }
+
+  sequencer(exchange: Exchange): void {
+    const credential = parseCredential(exchange.header(sessionHeader));
+    if (isAnswer(credential)) return exchange.answer(credential);
+    this.query(exchange, parseSequencer(credential, exchange.body), (told) => {
+      if (told.kind !== "answer" || told.result.kind !== "sequencer") return null;
+      const { index, sequencer } = told.result;
+      return { status: 200, body: { index, sequencer } };
+    });
+  }
+
+  check(exchange: Exchange): void {
+    this.query(exchange, parseCheck(exchange.body), (told) => {
+      if (told.kind !== "answer" || told.result.kind !== "check") return null;
+      const { index, verdict, token } = told.result;
+      return { status: 200, body: { index, isCurrent: verdict === "current", verdict, token } };
+    });
   }
 
   inspect(exchange: Exchange): void {

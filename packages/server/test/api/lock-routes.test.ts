@@ -1,7 +1,7 @@
 /** Every operation of the HTTP API at three whole nodes, with every answer that openapi.json has for it. */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import { configOf, stopAll, Trio } from "../node-harness.js";
+import { configOf, raiseVersion, stopAll, Trio } from "../node-harness.js";
 import { ask, Judge } from "./document.js";
 import { headersFor, HttpClient, shown } from "./http-client.js";
 
@@ -12,6 +12,8 @@ const paths = [
   "/v1/acquire",
   "/v1/release",
   "/v1/cancel",
+  "/v1/sequencer",
+  "/v1/check",
   "/v1/locks",
   "/v1/locks/{name}",
   "/v1/watch",
@@ -25,6 +27,8 @@ const calls: readonly { method: string; path: string; body?: object; inSession?:
   { method: "POST", path: "/v1/acquire", body: { request: 1, names: ["a"] }, inSession: true },
   { method: "POST", path: "/v1/release", body: { request: 2, of: 1 }, inSession: true },
   { method: "POST", path: "/v1/cancel", body: { request: 3, of: 1 }, inSession: true },
+  { method: "POST", path: "/v1/sequencer", body: { of: 1, name: "a" }, inSession: true },
+  { method: "POST", path: "/v1/check", body: { sequencer: "holdfast1" } },
   { method: "GET", path: "/v1/locks" },
   { method: "GET", path: "/v1/locks/a" },
   { method: "GET", path: "/v1/watch?prefix=" },
@@ -134,6 +138,26 @@ describe("the HTTP API", { timeout: 120_000 }, () => {
     assert.equal(settled, "400 invalid_argument");
     const [used] = await leader.post("/v1/release", { request: 3, of: 1 }, other.credential);
     assert.equal(used, "400 invalid_argument", "3 is the number of an acquire");
+  });
+
+  it("signs what a session holds, and checks it", async () => {
+    await raiseVersion(leader.endpoint);
+    const [holder, other] = [await leader.open(), await leader.open()];
+    const [grant] = await leader.acquire(holder.credential, 1, ["signed"]);
+    const asked = { of: 1, name: "signed" };
+    const [told, { sequencer }] = await leader.post("/v1/sequencer", asked, holder.credential);
+    assert.equal(told, "200");
+    assert.match(String(sequencer), new RegExp(`^holdfast1\\.[0-9a-f]{16}\\..*\\.exclusive\\.-\\.${grant?.token}\\.`));
+    assert.equal((await leader.post("/v1/sequencer", asked, other.credential))[1]["sequencer"], null);
+    const check = async (text: unknown): Promise<unknown[]> => {
+      const [status, { isCurrent, verdict, token }] = await leader.post("/v1/check", { sequencer: text });
+      return [status, isCurrent, verdict, token];
+    };
+    assert.deepEqual(await check(sequencer), ["200", true, "current", grant?.token]);
+    const forged = String(sequencer).replace(`.${grant?.token}.`, ".9007199254740991.");
+    assert.deepEqual(await check(forged), ["200", false, "forged", null]);
+    await leader.post("/v1/release", { request: 2, of: 1 }, holder.credential);
+    assert.deepEqual(await check(sequencer), ["200", false, "over", null]);
   });
 
   it("shared, slots, lock-delay, afterMs", async () => {
@@ -256,7 +280,9 @@ describe("the HTTP API", { timeout: 120_000 }, () => {
     const { session } = await leader.open();
     assert.deepEqual(await everywhere(leader, { headers: { origin: "http://evil.example" } }), ["403 unauthorized"]);
     assert.deepEqual(await everywhere(leader, { headers: { host: "evil.example" } }), ["421 invalid_argument"]);
-    const inSession = ({ inSession: is = false }: (typeof calls)[number]): boolean => is;
+    // A sequencer is asked for past the session's connection: for a stranger there is none, as for an acquire that holds nothing.
+    const inSession = ({ inSession: is = false, path }: (typeof calls)[number]): boolean =>
+      is && path !== "/v1/sequencer";
     const stranger = `${session}.${"0".repeat(32)}`;
     assert.deepEqual(await everywhere(leader, { credential: stranger }, inSession), ["403 unauthorized"]);
     assert.deepEqual(await everywhere(leader, { credential: `999999.${"0".repeat(32)}` }, inSession), [
@@ -292,9 +318,9 @@ describe("the HTTP API", { timeout: 120_000 }, () => {
     assert.deepEqual(await everywhere(last, {}), ["503 not_leader"]);
   });
 
-  it("each documented answer was seen", () => {
+  it("each documented answer was seen, but for those of a cluster below version 2, which this one may never be", () => {
     assert.deepEqual(
-      judge.unseen((path) => paths.includes(path)),
+      judge.unseen((path) => paths.includes(path)).filter((name) => !name.endsWith(" 501")),
       [],
     );
   });
