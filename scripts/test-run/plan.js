@@ -17,7 +17,8 @@ export const longest = [
 
 /**
  * @typedef {"usual" | "fast" | "tools" | "stores" | "all"} Part usual: the product's, and the simulated seeds; tools: what tries the tools out
- * that judge the product, and the packed packages; stores: guards at stores other than PostgreSQL alone, and the outbox; fast: all of these without real processes.
+ * that judge the product, and the packed packages; stores: guards at stores other than PostgreSQL alone, and the outbox; fast: all of these
+ * without real processes.
  * @typedef {{ name: string, files: string[], concurrency: number }} Phase Paths of compiled files, from the top.
  * @param {string} top
  * @param {{ part: Part, patterns: readonly string[] }} options Patterns: parts of a source's path, or regular expressions.
