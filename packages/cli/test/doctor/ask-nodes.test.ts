@@ -48,7 +48,8 @@ describe("asking nodes", () => {
     clients["n2"] = await node("n2", { n3: clients["n3"] });
     const first = await node("n1", clients);
     const sameAgain = first.replace("127.0.0.1", "localhost");
-    const facts = await askNodes([first, sameAgain, first, clients["n2"]], options);
+    // All of them answer, some late on a busy machine.
+    const facts = await askNodes([first, sameAgain, first, clients["n2"]], { ...options, timeoutMs: 10_000 });
     assert.deepEqual(
       facts.map(({ after, error, endpoint }) => [after?.id, error, endpoint]),
       [
