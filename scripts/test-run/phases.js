@@ -3,7 +3,7 @@ import path from "node:path";
 import { run } from "node:test";
 
 /** A file that takes longer hangs. */
-const fileTimeoutMs = 300_000;
+const fileTimeoutMs = 600_000;
 const summaryLine = /^(tests|suites|pass|fail|cancelled|skipped|todo|duration_ms) ([\d.]+)$/;
 
 /**
