@@ -5,6 +5,10 @@ const loadSeconds = 60;
 /** Between two faults: long enough to see whether the service comes back. */
 const calmSeconds = { min: 2, max: 6 };
 const faultSeconds = { min: 1, max: 9 };
+/** A pause has to outlast the lease. */
+const pauseSeconds = 7;
+/** Nobody is hurt before a write that a pause has held up has arrived: what was cut off for so long TCP tries again after as long. */
+const pauseCalmSeconds = 8;
 
 export function drawScenario(seed: number, nodes: 3 | 5): Scenario {
   const random = new Random(seed);
@@ -12,11 +16,11 @@ export function drawScenario(seed: number, nodes: 3 | 5): Scenario {
   for (let at = random.between(1, 3); ; ) {
     const action = drawAction(random, nodes);
     const isOnce = action.kind === "reset" || action.kind === "roll";
-    // A pause has to outlast the lease.
-    const seconds = action.kind === "pause" ? 7 : random.between(faultSeconds.min, faultSeconds.max);
-    if (at + seconds > loadSeconds - calmSeconds.max) break;
+    const isPause = action.kind === "pause";
+    const seconds = isPause ? pauseSeconds : random.between(faultSeconds.min, faultSeconds.max);
+    if (at + seconds > loadSeconds - (isPause ? pauseCalmSeconds : calmSeconds.max)) break;
     schedule.push({ at, forSeconds: isOnce ? null : seconds, action, backWithin: null, backFrom: "begin" });
-    at += seconds + random.between(calmSeconds.min, calmSeconds.max);
+    at += seconds + (isPause ? pauseCalmSeconds : random.between(calmSeconds.min, calmSeconds.max));
   }
   // A pause that does no harm without a guard proves nothing.
   const pauses = schedule.some(({ action }) => action.kind === "pause") ? 1 : 0;

@@ -11,7 +11,10 @@ it("a drawn scenario follows from its seed, keeps to its nodes and ends in time"
     assert.deepEqual(drawScenario(seed, nodes), scenario);
     checkRoles(scenario);
     assert.ok(scenario.schedule.length >= 3, `seed ${seed} does something`);
-    for (const { at, forSeconds, action } of scenario.schedule) {
+    for (const [step, { at, forSeconds, action }] of scenario.schedule.entries()) {
+      const next = scenario.schedule[step + 1]?.at ?? scenario.fastSeconds;
+      if (action.kind === "pause")
+        assert.ok(next - at > 14.9, `seed ${seed}: what a pause holds up arrives before the next fault`);
       kinds.add(action.kind);
       assert.ok(at + (forSeconds ?? 0) < scenario.fastSeconds);
       if (action.kind === "split") assert.ok(action.groups.every((group) => group.length > 0));
