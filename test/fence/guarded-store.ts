@@ -48,6 +48,10 @@ export interface StoreKind {
   readonly changesSeveral: boolean;
   /** There is a server of ours that can be killed. */
   readonly crashes: boolean;
+  /** The guard is in the server and not in who calls it: what `open` was given hears nothing. */
+  readonly reportsElsewhere?: boolean;
+  /** Names come in sequencers, so they are names of locks: without control characters. */
+  readonly takesLockNames?: boolean;
   /** Why it can't run here, or false. */
   readonly skip: string | false;
   start(): Promise<Place>;

@@ -14,6 +14,7 @@ async function allKinds(): Promise<StoreKind[]> {
   const { mysqlFenceTable, mysqlRows } = await import("./stores/mysql.js");
   const { fileKinds } = await import("./stores/files.js");
   const { sqliteKinds } = await import("./stores/sqlite.js");
+  const { httpHandlers } = await import("./stores/http.js");
   const { radosgwObjects, s3ServerObjects } = await import("./stores/s3.js");
   return [
     postgresRows,
@@ -27,5 +28,6 @@ async function allKinds(): Promise<StoreKind[]> {
     mysqlFenceTable,
     radosgwObjects,
     s3ServerObjects,
+    httpHandlers,
   ];
 }
