@@ -9,7 +9,8 @@ export type Paint = (style: Style, text: string) => string;
 export const unpainted: Paint = (_, text) => text;
 
 export function paintFor({ hasColours }: Pick<Io, "hasColours">): Paint {
-  return hasColours ? styleText : unpainted;
+  // It is decided already: styleText would look at the stream itself, and at CI in the environment.
+  return hasColours ? (style, text) => styleText(style, text, { validateStream: false }) : unpainted;
 }
 
 export interface ColumnsPaint {
