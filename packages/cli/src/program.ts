@@ -59,10 +59,13 @@ export async function runCli(words: readonly string[], io: Io, signals: SignalSo
   }
 }
 
-/** With all of its commands. */
-export async function loadAll(context: Context): Promise<Command> {
+/** For who completes these words at a key: with the command that they name, or else with all names, and nothing behind them. */
+export async function programFor(words: readonly string[], context: Context): Promise<Command> {
   const program = createProgram(context);
-  for (const load of Object.values(commands)) (await load())(program, context);
+  const [name = ""] = words;
+  const load = words.length > 1 && Object.hasOwn(commands, name) ? commands[name] : undefined;
+  if (load !== undefined) (await load())(program, context);
+  else for (const each of Object.keys(commands)) program.command(each);
   return program;
 }
 

@@ -27,10 +27,11 @@ export function addCompletionCommands(program: Command, context: Context): void 
     .command("complete", { hidden: true })
     .argument("<line>", "the line up to the cursor")
     .action(async (line: string) => {
-      const { loadAll } = await import("../program.js");
-      const found = candidatesFor(await loadAll(context), shellWords(line).slice(1));
-      const { kind, words } = await withNames(found, context.io);
-      const lines = [kind, `${found.before}${found.word}`, ...words.map((word) => `${found.before}${word}`)];
+      const { programFor } = await import("../program.js");
+      const words = shellWords(line).slice(1);
+      const found = candidatesFor(await programFor(words, context), words);
+      const { kind, words: offered } = await withNames(found, context.io);
+      const lines = [kind, `${found.before}${found.word}`, ...offered.map((word) => `${found.before}${word}`)];
       context.io.out(`${lines.join("\n")}\n`);
     });
 }

@@ -1,18 +1,23 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { candidatesFor } from "../../src/completion/candidates.js";
+import type { Candidates } from "../../src/completion/candidates.js";
 import { shellWords } from "../../src/completion/shell-words.js";
-import { loadAll } from "../../src/program.js";
+import { programFor } from "../../src/program.js";
 import { MemoryIo } from "../memory-io.js";
 
-const program = await loadAll({ io: new MemoryIo(), setExitCode: () => undefined });
+async function candidates(line: string): Promise<Candidates> {
+  const words = shellWords(line).slice(1);
+  const program = await programFor(words, { io: new MemoryIo(), setExitCode: () => undefined });
+  return candidatesFor(program, words);
+}
 
-function offered(line: string): string {
-  const { kind, before, word, words } = candidatesFor(program, shellWords(line).slice(1));
+async function offered(line: string): Promise<string> {
+  const { kind, before, word, words } = await candidates(line);
   return kind === "words" ? words.map((each) => before + each).join(" ") : `${kind} ${before}${word}`;
 }
 
-test("what can stand at the end of a line", () => {
+test("what can stand at the end of a line", async () => {
   const table: [string, string][] = [
     ["holdfast sta", "status"],
     ["holdfast comp", "completion"],
@@ -39,16 +44,15 @@ test("what can stand at the end of a line", () => {
     ["holdfast no-such-command ", ""],
     ["holdfast status --no-such=", ""],
   ];
-  for (const [line, expected] of table) assert.equal(offered(line), expected, line);
-  assert.match(offered("holdfast "), /^dev node lock elect status .* completion$/);
-  assert.match(offered("holdfast ls -"), /--json --endpoints --timeout --help$/);
+  for (const [line, expected] of table) assert.equal(await offered(line), expected, line);
+  assert.match(await offered("holdfast "), /^dev node lock elect status .* completion$/);
+  assert.match(await offered("holdfast ls -"), /--json --endpoints --timeout --help$/);
 });
 
-test("the cluster that the line names is the one that is asked for names", () => {
-  const endpoints = (line: string): string | null => candidatesFor(program, shellWords(line).slice(1)).endpoints;
-  assert.equal(endpoints("holdfast show --endpoints a:1,b:2 doc"), "a:1,b:2");
-  assert.equal(endpoints("holdfast show --endpoints=a:1 doc"), "a:1");
-  assert.equal(endpoints("holdfast show doc"), null);
+test("the cluster that the line names is the one that is asked for names", async () => {
+  const endpoints = async (line: string): Promise<string | null> => (await candidates(line)).endpoints;
+  assert.equal(await endpoints("holdfast show --endpoints=a:1 doc"), "a:1");
+  assert.equal(await endpoints("holdfast show doc"), null);
 });
 
 test("a line is split as a shell does it", () => {
