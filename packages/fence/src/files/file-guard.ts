@@ -1,8 +1,8 @@
 import path from "node:path";
 
 import { contentBytes } from "../content.js";
+import type { ContentGuard } from "../content.js";
 import { InvalidArgumentError } from "../errors.js";
-import type { FenceSource } from "../fence.js";
 import { Guard } from "../guard.js";
 import { checkResource } from "../guarded.js";
 import { checkOptionNames } from "../options.js";
@@ -19,23 +19,9 @@ export interface FileGuardOptions extends ReportingOptions {
 /**
  * Guards one content per resource, the lock's name naming it. Every method with a lock refuses a token below the resource's highest
  * with StaleTokenError, having changed nothing, and leaves the resource at the token; an equal token is accepted again. Whatever was
- * acknowledged is on the disk.
+ * acknowledged is on the disk. `read` copies the content once for each new token.
  */
-export interface FileGuard {
-  /** Replaces the content. */
-  write(lock: FenceSource, content: string | Uint8Array): Promise<void>;
-  /** Replaces the content by what `change` makes of it. It is called again when another writer comes between. */
-  update(
-    lock: FenceSource,
-    change: (current: Buffer | null) => string | Uint8Array | PromiseLike<string | Uint8Array>,
-  ): Promise<Buffer>;
-  /** Raises the register (which copies the content once for each new token) and resolves with the content. */
-  read(lock: FenceSource): Promise<Buffer | null>;
-  /** Removes the content; the token stays. */
-  remove(lock: FenceSource): Promise<void>;
-  /** The newest content, for whoever holds no lock and writes nothing that depends on it. */
-  readNewest(resource: string): Promise<Buffer | null>;
-}
+export type FileGuard = ContentGuard;
 
 /** @throws InvalidArgumentError naming the option. */
 export function fileGuard(options: FileGuardOptions): FileGuard {

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 
 import { contentBytes } from "../content.js";
+import type { ContentGuard } from "../content.js";
 import { IncompatibleResourceError, InvalidArgumentError } from "../errors.js";
 import type { FenceSource } from "../fence.js";
 import { isWellFormed } from "../fence.js";
@@ -27,22 +28,9 @@ export interface S3GuardOptions extends ReportingOptions {
 /**
  * Guards one content per resource, the lock's name naming it. Every method with a lock refuses a token below the resource's highest
  * with StaleTokenError, having changed nothing, and leaves the resource at the token; an equal token is accepted again. A content is in
- * memory whole, and one PUT: 5 GiB at most on most stores.
+ * memory whole, and one PUT: 5 GiB at most on most stores. `read` raises the small object alone.
  */
-export interface S3Guard {
-  /** Replaces the content. */
-  write(lock: FenceSource, content: string | Uint8Array): Promise<void>;
-  /** Replaces the content by what `change` makes of it. It is called again when another writer comes between. */
-  update(
-    lock: FenceSource,
-    change: (current: Buffer | null) => string | Uint8Array | PromiseLike<string | Uint8Array>,
-  ): Promise<Buffer>;
-  /** Raises the register (the small object alone) and resolves with the content. */
-  read(lock: FenceSource): Promise<Buffer | null>;
-  /** Removes the content; the token stays. */
-  remove(lock: FenceSource): Promise<void>;
-  /** The newest content, for whoever holds no lock and writes nothing that depends on it. */
-  readNewest(resource: string): Promise<Buffer | null>;
+export interface S3Guard extends ContentGuard {
   /**
    * Deletes the data of writers that died or lost their answer, and resolves with how many objects that were. Safe at any time, with or
    * without the lock: a write that is under way is made again. Does nothing before the resource's first write.
