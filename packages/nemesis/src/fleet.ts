@@ -5,6 +5,7 @@ import { RealMachine } from "./machine/real-machine.js";
 import { placeFor } from "./run/facilities.js";
 import type { Facilities } from "./run/facilities.js";
 import { runScenario } from "./run/run.js";
+import type { RunSummary } from "./run/summary.js";
 import { linesOf } from "./run/tell.js";
 import type { RunResult } from "./report/results.js";
 import type { Scenario } from "./scenario/scenario.js";
@@ -68,8 +69,7 @@ async function runOne(options: Parameters<typeof runScenario>[0], out: string): 
 }
 
 /** It stands in the run's own folder. */
-function withoutVerdict(summary: Awaited<ReturnType<typeof runScenario>>["summary"]): RunResult {
-  const { verdict, ...rest } = summary;
+function withoutVerdict({ verdict, ...rest }: RunSummary): RunResult {
   return { ...rest, violations: verdict.violations.length };
 }
 

@@ -88,7 +88,8 @@ export class HeldCommand {
     this.#graceMs = graceFor(options);
     this.#info = infoFor(words[0]);
     // With --json stderr is for errors alone.
-    this.#line = new WaitLine(name, this.#info, options.json === true ? { ...io, isStatusLine: false } : io);
+    const isStatusLine = io.isStatusLine && options.json !== true;
+    this.#line = new WaitLine(name, this.#info, { err: (text) => io.err(text), isStatusLine });
     this.#note = new LeaderNote(() => {
       if (options.json !== true) this.#line.say("holdfast: no leader of the cluster is found yet; waiting on\n");
     });
