@@ -56,6 +56,8 @@ function goalsOf(part, result) {
         goal(`${title}: kB of memory per session`, figures.bytesPerSession.median, { max: 40 }),
         goal(`${title}: lost`, figures.lost.median, { max: 0 }),
       ]);
+    case "idle":
+      return [goal("busiest node while idle, % of a core", figure(result, "holdfast", "busiest"), { max: 1 })];
     case "overload":
       return [
         goal("goodput under overload by the peak", 1 / ratio(result, "overload", "done"), { min: 0.8 }),

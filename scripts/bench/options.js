@@ -9,6 +9,7 @@ export const partNames = [
   "growth",
   "flat",
   "sessions",
+  "idle",
   "overload",
   "profile",
 ];
@@ -24,10 +25,11 @@ Measures this lock service, and beside it those of etcd, ZooKeeper and Redis tha
                     growth     1 to 1,024 clients on clusters of 1, 3 and 5 nodes
                     flat       1,000 and 1,000,000 locks held: cycles, memory, longest turn, restart
                     sessions   10,000 connections; 100,000 sessions over 1,000 connections
+                    idle       what it costs while nobody asks anything
                     overload   ten times the load that saturates
                     profile    where the event loops' time goes at 256 clients
   --peers LIST    which of ${peerNames.join(", ")}, or none (default: all that are installed)
-  --rounds N      rounds of cycles, contended, handoff, growth, flat and profile; their median counts (default 5)
+  --rounds N      rounds of cycles, contended, handoff, growth, flat, idle and profile; their median counts (default 5)
   --seconds N     how long each measurement takes, after a warm-up (default 5)
   --trials N      how many leaders failover kills at each service (default 50)
   --scale F       above 0 to 1: shrinks the sizes of handoff, flat and sessions, to try them out (default 1)

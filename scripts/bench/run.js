@@ -7,6 +7,7 @@ import { failover } from "./parts/failover.js";
 import { flat } from "./parts/flat.js";
 import { growth } from "./parts/growth.js";
 import { handoff } from "./parts/handoff.js";
+import { idle } from "./parts/idle.js";
 import { overload } from "./parts/overload.js";
 import { profile } from "./parts/profile.js";
 import { sessions } from "./parts/sessions.js";
@@ -15,7 +16,7 @@ import { hasProgram } from "./programs.js";
 import { makeWorkspace } from "./workspace.js";
 
 /** @type {Readonly<Record<string, import("./parts/part.js").Part>>} */
-const parts = { cycles, contended, handoff, failover, growth, flat, sessions, overload, profile };
+const parts = { cycles, contended, handoff, failover, growth, flat, sessions, idle, overload, profile };
 
 /**
  * Rejects when a service or a part fails; with CannotRun when one that was named isn't installed.

@@ -135,12 +135,17 @@ export class TestNode {
     return readFileSync(this.logFile, "utf8");
   }
 
-  /** User and system CPU seconds so far (Linux). */
-  cpuSeconds(): number {
-    const fields = readFileSync(`/proc/${this.pid}/stat`, "utf8")
-      .replace(/^.*\) /, "")
-      .split(" ");
-    return (Number(fields[11]) + Number(fields[12])) / 100;
+  /** So far (Linux): how often its main thread has slept and been woken, and the bytes it has sent to the disk. */
+  activity(): { readonly wakeups: number; readonly writtenBytes: number } {
+    const count = (file: string, field: RegExp): number => {
+      const found = field.exec(readFileSync(`/proc/${this.pid}/${file}`, "utf8"));
+      if (found === null) throw new Error(`/proc/${this.pid}/${file} has no ${field.source}`);
+      return Number(found[1]);
+    };
+    return {
+      wakeups: count("status", /^voluntary_ctxt_switches:\s+(\d+)/m),
+      writtenBytes: count("io", /^write_bytes: (\d+)/m),
+    };
   }
 }
 
