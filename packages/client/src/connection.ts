@@ -12,7 +12,7 @@ const stallMs = 100;
 /** Of the question that stands for a ping; those of callers begin at 1. */
 const pingId = 0;
 /** What this client can hear beside answers: that the members have changed. */
-const features: readonly string[] = ["nodes"];
+const features: readonly string[] = ["nodes", "refusedRuns"];
 
 export interface ConnectionOptions {
   readonly endpoint: string;

@@ -102,6 +102,9 @@ export class SessionPool {
       case "refused":
         this.onRefused(message);
         return;
+      case "refusedRun":
+        this.onRefusedRun(message);
+        return;
       case "nodes":
       case "membersChanged":
         return; // of no session
@@ -170,6 +173,10 @@ export class SessionPool {
       if (session?.session === 0) session.onRefused(null, refusal);
     } else if (id !== null) this.byId.get(id)?.onRefused(request, refusal);
     else this.parts.logger.error({ refusal }, "a node could not read what this client sent");
+  }
+
+  private onRefusedRun({ session: id, from, to, refusal }: Extract<SessionMessage, { kind: "refusedRun" }>): void {
+    for (let request = from; request <= to; request += 1) this.byId.get(id)?.onRefused(request, refusal);
   }
 
   private withKey(key: string): Session | null {

@@ -146,6 +146,24 @@ describe("nobody answers", () => {
     assert.equal(world.cluster.machine.lockView("a", 16), null);
   });
 
+  test("overloaded is understood of a run of requests", async () => {
+    const world = new World();
+    const holdfast = await world.connect();
+    await world.within(100, holdfast.acquire("warm"));
+    world.cluster.refuseCommand = (command) => (command.kind === "acquire" ? { code: "overloaded" } : null);
+    world.cluster.refusesInRuns = true;
+    const hopeless = outcomeOf(holdfast.acquire("a", { waitMs: 2_000 }));
+    // Of which only the middle ones are asked for here.
+    world.cluster.editAnswer = (message) =>
+      message.kind === "refusedRun" ? { ...message, from: 1, to: message.to + 100 } : message;
+    const lucky = outcomeOf(holdfast.acquire("b", { waitMs: 10_000 }));
+    await world.clock.advance(2_000);
+    assert.equal((hopeless.error as HoldfastError).code, "overloaded");
+    world.cluster.refuseCommand = () => null;
+    await world.clock.advance(1_100);
+    assert.equal(lucky.value?.state, "held");
+  });
+
   test("overloaded openings too", async () => {
     const world = new World();
     const holdfast = await world.connect();

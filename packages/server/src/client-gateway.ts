@@ -6,10 +6,13 @@ import type { Effect, SessionId } from "@holdfast/lock";
 import { limits } from "@holdfast/wire";
 import type { ClientMessage, Query, ServerMessage } from "@holdfast/wire";
 import type { GatewayHost, GatewayOptions } from "./gateway-host.js";
-import type { ClientConnection, ClientEvents, Logger } from "./ports.js";
+import type { ClientShare } from "./client-queue.js";
+import type { ClientConnection, ClientEvents, ClientFrame, Logger } from "./ports.js";
+import { Intake } from "./intake.js";
 import { KeyRequests } from "./key-requests.js";
 import { OpenQueries } from "./open-queries.js";
 import { QueryRequests } from "./query-requests.js";
+import { RefusedAcquires } from "./refused-acquires.js";
 import { refuseFrame } from "./refusing.js";
 import { SessionRequests } from "./session-requests.js";
 import { Watches } from "./watches.js";
@@ -19,20 +22,24 @@ interface Greeting {
   greeted: boolean;
   /** It wants to hear when the members change. */
   hearsOfNodes: boolean;
+  /** It takes many refusals in one message. */
+  takesRuns: boolean;
   /** What it has said while its welcome waits for a quorum round. */
   held: ClientMessage[] | null;
-  /** Messages in the host's queue. */
-  waiting: number;
 }
 
 /** Of a client's hello. */
 const nodesFeature = "nodes";
+/** Likewise. */
+const runsFeature = "refusedRuns";
 /** Of a node's welcome: it takes watches. */
 const watchFeature = "watch";
 /** Of a node's welcome: it signs sequencers, when the cluster's version allows it. */
 const sequencersFeature = "sequencers";
 
 export class ClientGateway implements ClientEvents {
+  /** How much is read from whom. */
+  readonly intake: Intake = new Intake();
   private readonly connections = new Map<ClientConnection, Greeting>();
   private readonly sessions: SessionRequests;
   private readonly open: OpenQueries;
@@ -59,31 +66,40 @@ export class ClientGateway implements ClientEvents {
   }
 
   onOpened(connection: ClientConnection): void {
-    this.connections.set(connection, { greeted: false, hearsOfNodes: false, held: null, waiting: 0 });
+    this.intake.onOpened(connection);
+    this.connections.set(connection, { greeted: false, hearsOfNodes: false, takesRuns: false, held: null });
   }
 
-  onMessages(connection: ClientConnection, messages: readonly ClientMessage[]): void {
-    this.noteWaiting(connection, messages.length);
-    this.host.enqueue(connection, messages);
+  onFrame(connection: ClientConnection, frame: ClientFrame): void {
+    this.intake.onRead(connection, frame.bytes);
+    this.host.enqueue(connection, frame);
   }
 
-  /** One frame, in the host's turn. */
-  handleFrame(connection: ClientConnection, messages: readonly ClientMessage[]): void {
-    this.noteWaiting(connection, -messages.length);
-    for (const message of messages) this.handle(connection, message);
+  /** In the host's turn. */
+  handle({ connection, messages, bytes }: ClientShare): void {
+    const state = this.connections.get(connection);
+    if (state === undefined) return;
+    this.intake.onTaken(connection, bytes);
+    if (state.greeted && this.sessions.isOverloaded) this.refuseAcquires(connection, state, messages);
+    else for (const message of messages) this.handleOne(connection, state, message);
   }
 
   onClosed(connection: ClientConnection): void {
     this.connections.delete(connection);
+    this.intake.onClosed(connection);
     this.sessions.onClosed(connection);
     this.keys.onClosed(connection);
     this.open.onClosed(connection);
     this.watches.onClosed(connection);
   }
 
-  private handle(connection: ClientConnection, message: ClientMessage): void {
-    const state = this.connections.get(connection);
-    if (state === undefined) return;
+  private refuseAcquires(connection: ClientConnection, state: Greeting, messages: readonly ClientMessage[]): void {
+    const refused = new RefusedAcquires(connection, state.takesRuns);
+    for (const message of messages) if (!refused.take(message)) this.handleOne(connection, state, message);
+    refused.end();
+  }
+
+  private handleOne(connection: ClientConnection, state: Greeting, message: ClientMessage): void {
     if (state.held !== null && state.held.length < limits.messagesPerFrameMax) {
       state.held.push(message);
       return;
@@ -205,7 +221,7 @@ export class ClientGateway implements ClientEvents {
       state.held = null;
       if (!this.connections.has(connection)) return;
       this.greet(connection, state);
-      for (const message of held) this.handle(connection, message);
+      for (const message of held) this.handleOne(connection, state, message);
     };
     host.gather(() => {
       const index = host.lastApplied;
@@ -230,13 +246,6 @@ export class ClientGateway implements ClientEvents {
     });
   }
 
-  private noteWaiting(connection: ClientConnection, change: number): void {
-    const state = this.connections.get(connection);
-    if (state === undefined) return;
-    state.waiting += change;
-    connection.noteWaiting(state.waiting);
-  }
-
   private onHello(
     connection: ClientConnection,
     state: Greeting,
@@ -254,6 +263,7 @@ export class ClientGateway implements ClientEvents {
       return;
     }
     state.hearsOfNodes = hello.features.includes(nodesFeature);
+    state.takesRuns = hello.features.includes(runsFeature);
     if (host.isServing && hello.seenIndex > host.lastApplied) this.checkHistory(connection, state, hello.seenIndex);
     else this.greet(connection, state);
   }

@@ -163,7 +163,7 @@ export class ClientListener {
     const { helloMs, bufferedBytesSlow, bufferedBytesMax } = this.options;
     const options = { id: this.lastId, remote, helloMs, bufferedBytesSlow, bufferedBytesMax };
     const connection = new ClientSocket(options, this.parts, attachTo(webSocket, socket, this.parts.clock), {
-      onMessages: (from, messages) => events.onMessages(from, messages),
+      onFrame: (from, frame) => events.onFrame(from, frame),
       onClosed: (closed) => {
         this.connections.delete(closed);
         events.onClosed(closed);

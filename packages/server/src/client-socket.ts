@@ -2,7 +2,7 @@
 import { decodeClientFrame, encodeServerFrames, WireError } from "@holdfast/wire";
 import type { ClientMessage, ServerMessage } from "@holdfast/wire";
 import type { RejectionReason } from "./metrics.js";
-import type { ClientConnection, Clock, Logger, Timer } from "./ports.js";
+import type { ClientConnection, ClientFrame, Clock, Logger, Timer } from "./ports.js";
 import type { Attach, FrameSocket } from "./transport.js";
 
 export interface ClientSocketOptions {
@@ -15,15 +15,12 @@ export interface ClientSocketOptions {
 }
 
 export interface ClientSocketOwner {
-  onMessages(connection: ClientSocket, messages: readonly ClientMessage[]): void;
+  onFrame(connection: ClientSocket, frame: ClientFrame): void;
   onClosed(connection: ClientSocket): void;
   onRejected(reason: RejectionReason): void;
   /** The connection has messages to flush at the end of this turn. */
   onDirty(connection: ClientSocket): void;
 }
-
-/** Messages of one connection that may wait for the node's turn, in whatever frames: some milliseconds of its work. */
-const waitingMessagesMax = 1_024;
 
 export class ClientSocket implements ClientConnection {
   readonly id: number;
@@ -48,7 +45,7 @@ export class ClientSocket implements ClientConnection {
     this.owner = owner;
     this.logger = parts.logger;
     this.socket = attach({
-      onMessage: (bytes) => this.onBytes(bytes),
+      onMessage: (bytes) => owner.onFrame(this, { bytes: bytes.length, messages: () => this.decode(bytes) }),
       onClosed: (problem) => {
         this.helloTimer.cancel();
         this.logger.debug({ remote: this.remote, connection: this.id, reason: problem }, "client connection closed");
@@ -71,9 +68,12 @@ export class ClientSocket implements ClientConnection {
     if (this.outbox.length === 1) this.owner.onDirty(this);
   }
 
-  noteWaiting(messages: number): void {
-    if (messages >= waitingMessagesMax) this.socket.pause();
-    else if (messages <= waitingMessagesMax / 4) this.socket.resume();
+  pause(): void {
+    this.socket.pause();
+  }
+
+  resume(): void {
+    this.socket.resume();
   }
 
   close(code: number, reason: string): void {
@@ -136,10 +136,13 @@ export class ClientSocket implements ClientConnection {
     this.isSlow = isSlow;
   }
 
-  private onBytes(bytes: Uint8Array): void {
-    let messages: readonly ClientMessage[];
+  /** Decoded when its turn comes: a flood shall not keep the loop from its other sockets. */
+  private decode(bytes: Uint8Array): readonly ClientMessage[] {
+    if (!this.socket.isOpen) return [];
     try {
-      messages = decodeClientFrame(bytes);
+      const messages = decodeClientFrame(bytes);
+      if (messages[0]?.kind === "hello") this.helloTimer.cancel();
+      return messages;
     } catch (error) {
       // The code is one of ours; nothing of the frame goes back or into the log.
       const code = error instanceof WireError ? error.code : "undecodable";
@@ -149,9 +152,7 @@ export class ClientSocket implements ClientConnection {
         "client sent a frame that can't be decoded",
       );
       this.close(1007, code);
-      return;
+      return [];
     }
-    if (messages[0]?.kind === "hello") this.helloTimer.cancel();
-    if (messages.length > 0) this.owner.onMessages(this, messages);
   }
 }

@@ -14,6 +14,7 @@ export type TimingName = "heartbeatMs" | "electionTimeoutMs" | "diskStallMs" | "
 
 export type LimitName =
   | "uncommittedBytesMax"
+  | "unappliedEntriesMax"
   | "reservedBytesMax"
   | "appendsInFlightMax"
   | "appendBytesMax"
@@ -59,6 +60,7 @@ function limit(name: LimitName, defaultValue: number, min: number, max: number):
 
 export const limitOptions: Readonly<Record<LimitName, NumberOption>> = {
   uncommittedBytesMax: limit("uncommittedBytesMax", limits.uncommittedBytesMax, 512 * kib, gib),
+  unappliedEntriesMax: limit("unappliedEntriesMax", limits.unappliedEntriesMax, 64, 10_000_000),
   reservedBytesMax: limit("reservedBytesMax", limits.reservedBytesMax, 512 * kib, gib),
   appendsInFlightMax: limit("appendsInFlightMax", limits.appendsInFlightMax, 1, 1_024),
   appendBytesMax: limit("appendBytesMax", limits.appendBytesMax, limits.commandBytesMax, limits.peerFrameBytesMax),

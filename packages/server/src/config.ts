@@ -35,6 +35,8 @@ export interface ServerLimits extends RaftLimits {
   /** A snapshot is taken when the log since the last one has so many entries, or so many bytes. */
   readonly snapshotEntries: number;
   readonly snapshotBytes: number;
+  /** A leader with more entries that it has not applied takes no acquires. */
+  readonly unappliedEntriesMax: number;
   readonly clientConnectionsMax: number;
   /** Requests about locks over HTTP that are open at a node. */
   readonly httpRequestsMax: number;

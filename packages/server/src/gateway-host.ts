@@ -1,9 +1,9 @@
 /** What the client gateway is given, and what it asks of the host. */
 import type { Command, LockMachine, SessionId } from "@holdfast/lock";
 import type { MembershipChange } from "@holdfast/raft";
-import type { ClientMessage, MembersView, NodeAddress, NodeStatus, Refusal } from "@holdfast/wire";
+import type { MembersView, NodeAddress, NodeStatus, Refusal } from "@holdfast/wire";
 import type { ChangeResult } from "./membership.js";
-import type { ClientConnection } from "./ports.js";
+import type { ClientConnection, ClientFrame } from "./ports.js";
 import type { SigningKeys } from "./signing-keys.js";
 
 export interface GatewayOptions {
@@ -12,6 +12,8 @@ export interface GatewayOptions {
   readonly ttlMsMin: number;
   readonly ttlMsMax: number;
   readonly sessionsMax: number;
+  /** With more entries that its leader has not applied, it takes no acquires. */
+  readonly unappliedEntriesMax: number;
 }
 
 /** What the gateway asks of the host; all of it within the host's turn. */
@@ -24,6 +26,8 @@ export interface GatewayHost {
   readonly nodes: readonly NodeAddress[];
   readonly clusterId: string;
   readonly lastApplied: number;
+  /** Of its log. */
+  readonly lastIndex: number;
   status(): NodeStatus;
   /** `payload`: the command's bytes as they came. `onRefused` runs in the same turn if the entry did not enter the log. */
   proposeClients(command: Command, payload: Uint8Array, reserved: boolean, onRefused: (refusal: Refusal) => void): void;
@@ -44,6 +48,6 @@ export interface GatewayHost {
   /** Ends once: in this turn when it is refused, or later. */
   changeMembers(change: MembershipChange, isForced: boolean, onEnded: (result: ChangeResult) => void): void;
   transfer(to: string | null, onEnded: (leader: NodeAddress | null) => void): void;
-  /** Queues messages for the next turn. */
-  enqueue(connection: ClientConnection, messages: readonly ClientMessage[]): void;
+  /** For the next turn. */
+  enqueue(connection: ClientConnection, frame: ClientFrame): void;
 }

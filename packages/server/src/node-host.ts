@@ -19,7 +19,7 @@ import { NodeReport } from "./node-report.js";
 import { NodeSnapshots } from "./node-snapshots.js";
 import { PeerTraffic } from "./peer-traffic.js";
 import { Persister } from "./persister.js";
-import type { PeerEvents } from "./ports.js";
+import type { ClientConnection, ClientFrame, PeerEvents } from "./ports.js";
 import { Proposals } from "./proposals.js";
 import { QuorumRounds } from "./quorum-rounds.js";
 import { SigningKeys } from "./signing-keys.js";
@@ -27,7 +27,7 @@ import { Transfers } from "./transfers.js";
 import { Turn } from "./turn.js";
 import { TurnLoop } from "./turn-loop.js";
 import { TurnQueue } from "./turn-queue.js";
-import type { ClientFrame, NodeEvent } from "./turn-queue.js";
+import type { NodeEvent } from "./turn-queue.js";
 
 export class NodeHost implements PeerEvents {
   readonly gateway: ClientGateway;
@@ -197,9 +197,9 @@ export class NodeHost implements PeerEvents {
     this.enqueue({ kind: "step", event });
   }
 
-  private enqueueFrame(frame: ClientFrame): void {
+  private enqueueFrame(connection: ClientConnection, frame: ClientFrame): void {
     if (this.isStopped) return;
-    this.queue.pushFrame(frame);
+    this.queue.clients.push(connection, frame);
     this.loop.schedule();
   }
 
@@ -242,7 +242,7 @@ export class NodeHost implements PeerEvents {
     const stallMs = this.options.raft.electionTimeoutMsMin / 2;
     return new TurnLoop({ stallMs }, this.parts.clock, {
       turn: (isTimerDue) => this.turn.run(isTimerDue),
-      hasMore: () => !this.queue.isEmpty || this.raft.hasOutput(),
+      hasMore: () => !this.queue.isEmpty || this.raft.hasOutput() || this.gateway.intake.hasPaused,
       nextDeadlineMs: () =>
         Math.min(this.raft.nextDeadlineMs(), this.keeper.nextDeadlineMs(), this.transfers.nextDeadlineMs),
       onStall: (lateMs) => this.onStall(lateMs),
@@ -367,6 +367,9 @@ export class NodeHost implements PeerEvents {
       get lastApplied() {
         return host.applier.lastApplied;
       },
+      get lastIndex() {
+        return host.raft.lastIndex;
+      },
       clusterId: host.options.clusterId,
       status: () => host.status(),
       proposeClients: (command, payload, reserved, onRefused) =>
@@ -381,7 +384,7 @@ export class NodeHost implements PeerEvents {
       members: () => host.membership.view(),
       changeMembers: (change, isForced, onEnded) => host.changeMembers(change, isForced, onEnded),
       transfer: (to, onEnded) => host.beginTransfer(to, 2 * host.options.raft.electionTimeoutMsMin, onEnded),
-      enqueue: (connection, messages) => host.enqueueFrame({ connection, messages }),
+      enqueue: (connection, frame) => host.enqueueFrame(connection, frame),
     };
   }
 }

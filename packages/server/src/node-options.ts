@@ -34,7 +34,14 @@ export function nodeHostOptionsFor(
         trailingEntriesMax: limits.trailingEntriesMax,
       },
     },
-    gateway: { nodeId, version, ttlMsMin: timing.ttlMsMin, ttlMsMax: timing.ttlMsMax, sessionsMax: limits.sessionsMax },
+    gateway: {
+      nodeId,
+      version,
+      ttlMsMin: timing.ttlMsMin,
+      ttlMsMax: timing.ttlMsMax,
+      sessionsMax: limits.sessionsMax,
+      unappliedEntriesMax: limits.unappliedEntriesMax,
+    },
     snapshots: { snapshotEntries: limits.snapshotEntries, snapshotBytes: limits.snapshotBytes, recordsPerPiece },
     writeBytesMax,
   };

@@ -48,17 +48,25 @@ export interface ClientConnection {
   readonly remote: string;
   /** Queues a message; all of one turn leave in one frame. Drops when the connection is closed; closes it when its buffer is full. */
   send(message: ServerMessage): void;
-  /** How many of its messages wait to be handled: while there are too many, no more are read from it. */
-  noteWaiting(messages: number): void;
+  /** No more is read from it; what was read already may still come. */
+  pause(): void;
+  resume(): void;
   /** `code` is a websocket close code. */
   close(code: number, reason: string): void;
+}
+
+/** What a client has sent at once. */
+export interface ClientFrame {
+  /** What it takes while it waits. */
+  readonly bytes: number;
+  /** Decodes them and checks them, message by message; called once. A frame that can't be decoded has none, and its connection is closed with 1007. */
+  messages(): readonly ClientMessage[];
 }
 
 /** What the client listener tells the gateway. */
 export interface ClientEvents {
   onOpened(connection: ClientConnection): void;
-  /** Decoded and checked message by message; a frame that can't be decoded closes the connection with 1007 before it gets here. */
-  onMessages(connection: ClientConnection, messages: readonly ClientMessage[]): void;
+  onFrame(connection: ClientConnection, frame: ClientFrame): void;
   onClosed(connection: ClientConnection): void;
 }
 

@@ -42,6 +42,15 @@ export class SessionRequests {
     for (const { connection, session } of this.owners.resuming()) this.decideResume(connection, session);
   }
 
+  /**
+   * It leads, and has as much to apply as it takes: more acquires would make all else wait, keepalives too. What is opened once, gives back or
+   * keeps alive is taken all the same.
+   */
+  get isOverloaded(): boolean {
+    const { host } = this;
+    return host.isLeader && host.lastIndex - host.lastApplied >= this.options.unappliedEntriesMax;
+  }
+
   /** Nothing that was proposed here is lost by it: clients ask again at the new leader. */
   onLeadershipLost(): void {
     this.owners.clear();
@@ -127,6 +136,10 @@ export class SessionRequests {
   private onSessionCommand(connection: ClientConnection, command: SessionCommand, payload: Uint8Array): void {
     if (!this.host.isLeader) {
       refuseCommand(connection, command, notLeader(this.host));
+      return;
+    }
+    if (this.isOverloaded && command.kind === "acquire") {
+      refuseCommand(connection, command, { code: "overloaded" });
       return;
     }
     const standing = this.owners.standing(command.session, connection);

@@ -20,10 +20,10 @@ import type { Transfers } from "./transfers.js";
 import type { TurnLoop } from "./turn-loop.js";
 import type { NodeEvent, TurnQueue } from "./turn-queue.js";
 
-/** Clients' frames handled in one turn at most. */
-const framesPerTurnMax = 1_024;
-/** Clients' messages handled in one turn, however long they take. Messages, not frames: a frame has up to 4,096 of them. */
+/** Clients' messages handled in one turn, however long they take: clients get on too when the rest of the turn takes long. */
 const messagesPerTurnMin = 32;
+/** Handled in one turn, however short they take: their outputs are one batch for the disk and for each peer. */
+const messagesPerTurnMax = 4_096;
 
 export interface TurnParts {
   readonly loop: Pick<TurnLoop, "nowMs" | "isTurnLong">;
@@ -59,16 +59,17 @@ export class Turn {
 
   /** `isTimerDue`: the timer has fired since the last turn. Throws when an invariant is broken. */
   run(isTimerDue: boolean): void {
-    const { queue, raft, leadership, transfers, reporter, snapshots } = this.parts;
+    const { queue, raft, leadership, transfers, reporter, snapshots, gateway } = this.parts;
     const { nowMs } = this.parts.loop;
     for (const event of queue.takeEvents()) this.handleEvent(event, nowMs);
-    this.handleFrames();
+    this.handleClients();
     if (nowMs >= raft.nextDeadlineMs()) raft.step({ kind: "tick", nowMs });
     this.maybeDecide(isTimerDue, nowMs);
     if (leadership.isServing) this.maybeBegin();
     this.advance(nowMs);
     transfers.settle(nowMs, () => (leadership.isLeader ? null : reporter.leader()));
     snapshots.advance();
+    gateway.intake.resume();
   }
 
   /** What a leader sees to itself when it is missing. */
@@ -101,16 +102,14 @@ export class Turn {
     }
   }
 
-  private handleFrames(): void {
+  private handleClients(): void {
     const { loop, queue, gateway } = this.parts;
-    let messages = 0;
-    for (let count = 0; count < framesPerTurnMax; count += 1) {
-      // Clients get on too when the rest of the turn takes long.
-      if (messages >= messagesPerTurnMin && loop.isTurnLong) return;
-      const frame = queue.takeFrame();
-      if (frame === undefined) return;
-      messages += frame.messages.length;
-      gateway.handleFrame(frame.connection, frame.messages);
+    for (let count = 0; count < messagesPerTurnMax; ) {
+      if (count >= messagesPerTurnMin && loop.isTurnLong) return;
+      const share = queue.clients.takeShare();
+      if (share === undefined) return;
+      count += share.messages.length;
+      gateway.handle(share);
     }
   }
 
@@ -121,9 +120,9 @@ export class Turn {
   private maybeDecide(isTimerDue: boolean, nowMs: number): void {
     const { keeper, queue } = this.parts;
     if (this.decidesAfter === null && (isTimerDue || keeper.nextDeadlineMs() === 0)) {
-      this.decidesAfter = queue.newestFrame;
+      this.decidesAfter = queue.clients.newestFrame;
     }
-    if (this.decidesAfter === null || !queue.hasTaken(this.decidesAfter)) return;
+    if (this.decidesAfter === null || !queue.clients.hasTaken(this.decidesAfter)) return;
     this.decidesAfter = null;
     keeper.decide(nowMs);
   }

@@ -2,6 +2,7 @@
 import { strict as assert } from "node:assert";
 import { afterEach, describe, test } from "node:test";
 import { encodeClientFrame } from "@holdfast/wire";
+import { Intake } from "../src/intake.js";
 import type { ClientConnection } from "../src/ports.js";
 import { sleep, until } from "./helpers.js";
 import { endAll, hello, join, start } from "./listener-harness.js";
@@ -9,45 +10,104 @@ import { VirtualCluster } from "./virtual/virtual-cluster.js";
 
 afterEach(endAll);
 
+const kib = 1_024;
+
 describe("a flood of frames", () => {
-  test("is not read while too many wait, and is no silence", async () => {
+  test("is not read while its connection is paused, and is no silence", async () => {
     const { url, opened, closed, messages } = await start({ pingMs: 40 });
     const socket = await join(url);
     socket.send(encodeClientFrame([hello]));
     await until(() => messages.length === 1, "hello");
     const [connection] = opened;
     assert.ok(connection);
-    connection.noteWaiting(1_024);
+    connection.pause();
     const count = 3_000;
     const payload = new Uint8Array(10_000);
     for (let at = 0; at < count; at += 1) socket.send(encodeClientFrame([{ kind: "command", payload }]));
     await sleep(400);
     const read = messages.length;
     assert.ok(read < 100, `${read} frames were read`);
-    connection.noteWaiting(1_023);
-    await sleep(50);
-    assert.equal(messages.length, read, "not before there is room");
     assert.deepEqual(closed, [], "ten periods without a word");
-    connection.noteWaiting(256);
+    connection.resume();
     await until(() => messages.length === count + 1, "all of it");
   });
 
-  test("is counted by the node, message by message", async () => {
+  test("is read no more once much of it waits, until a turn has handled that", async () => {
     const cluster = new VirtualCluster({ nodes: 1 });
     const leader = await cluster.leader();
-    const counts: number[] = [];
-    const connection: ClientConnection = {
-      id: 1,
-      remote: "",
-      send() {},
-      noteWaiting: (waiting) => counts.push(waiting),
-      close() {},
-    };
+    const told: string[] = [];
+    const connection = connectionOf(1, told);
     const { gateway } = leader.host ?? assert.fail("no host");
     gateway.onOpened(connection);
-    for (const frame of [[hello], [hello, hello], [hello]]) gateway.onMessages(connection, frame);
-    assert.deepEqual(counts, [1, 3, 4]);
+    const frame = Array.from({ length: 65 }, () => hello);
+    for (let at = 0; at < 3; at += 1) gateway.onFrame(connection, { bytes: 8 * kib, messages: () => frame });
+    assert.deepEqual(told, ["1 paused"]);
     await cluster.clock.pass(10);
-    assert.deepEqual(counts, [1, 3, 4, 3, 1, 0]);
+    assert.deepEqual(told, ["1 paused", "1 resumed"]);
   });
 });
+
+describe("intake", () => {
+  test("reads those who send little, however many they are", () => {
+    const { intake, told, connections } = intakeOf(1_000);
+    for (let turn = 0; turn < 3; turn += 1) {
+      for (const each of connections) intake.onRead(each, 15 * kib);
+      for (const each of connections) intake.onTaken(each, 15 * kib);
+      intake.resume();
+    }
+    assert.deepEqual(told, []);
+    assert.equal(intake.hasPaused, false);
+  });
+
+  test("reads some of those who send much in each turn, in rotation", () => {
+    const { intake, told, connections } = intakeOf(20);
+    for (const each of connections) intake.onRead(each, 64 * kib);
+    for (const each of connections) intake.onTaken(each, 64 * kib);
+    const resumed = connections.map(({ id }) => `${id} resumed`);
+    told.length = 0;
+    intake.resume();
+    assert.deepEqual(told, resumed.slice(0, 16), "as many as may bring 1 MiB");
+    assert.equal(intake.hasPaused, true);
+    for (const each of connections.slice(0, 16)) intake.onRead(each, 64 * kib);
+    for (const each of connections.slice(0, 8)) intake.onTaken(each, 64 * kib);
+    told.length = 0;
+    intake.resume();
+    assert.deepEqual(
+      told,
+      [...resumed.slice(16), ...resumed.slice(0, 4)],
+      "what waits takes room, the longest paused come first",
+    );
+  });
+
+  test("forgets who is gone, and what waited of it", () => {
+    const { intake, told, connections } = intakeOf(40);
+    for (const each of connections) intake.onRead(each, 64 * kib);
+    told.length = 0;
+    for (const each of connections.slice(0, 39)) intake.onClosed(each);
+    const [last] = connections.slice(39);
+    assert.ok(last);
+    intake.onTaken(last, 64 * kib);
+    intake.resume();
+    assert.deepEqual(told, ["40 resumed"]);
+    assert.equal(intake.hasPaused, false);
+  });
+});
+
+function intakeOf(count: number): { intake: Intake; told: string[]; connections: ClientConnection[] } {
+  const intake = new Intake();
+  const told: string[] = [];
+  const connections = Array.from({ length: count }, (_, at) => connectionOf(at + 1, told));
+  for (const each of connections) intake.onOpened(each);
+  return { intake, told, connections };
+}
+
+function connectionOf(id: number, told: string[]): ClientConnection {
+  return {
+    id,
+    remote: "",
+    send() {},
+    pause: () => told.push(`${id} paused`),
+    resume: () => told.push(`${id} resumed`),
+    close() {},
+  };
+}

@@ -23,7 +23,9 @@ class Connection implements ClientConnection {
     this.received.push(message);
   }
 
-  noteWaiting(): void {}
+  pause(): void {}
+
+  resume(): void {}
   close(): void {}
 
   take(): ServerMessage[] {

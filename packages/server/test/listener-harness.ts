@@ -77,8 +77,8 @@ export async function start(changes: Partial<ClientListenerOptions> = {}, isOpen
     listener.open({
       onOpened: (connection) => recorded.opened.push(connection),
       onClosed: (connection) => recorded.closed.push(connection),
-      onMessages: (connection, messages) => {
-        for (const message of messages) recorded.messages.push({ connection, message });
+      onFrame: (connection, frame) => {
+        for (const message of frame.messages()) recorded.messages.push({ connection, message });
       },
     });
   }

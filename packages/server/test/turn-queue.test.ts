@@ -1,35 +1,11 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { encodeCommand } from "@holdfast/wire";
-import type { ClientConnection } from "../src/ports.js";
-import { TurnQueue } from "../src/turn-queue.js";
 import { electionTimeoutMs, VirtualCluster } from "./virtual/virtual-cluster.js";
 
-const connection: ClientConnection = { id: 1, remote: "", send() {}, noteWaiting() {}, close() {} };
+const query = { kind: "query", id: 1, query: { kind: "status" } } as const;
 
 describe("turn queue", () => {
-  it("gives clients' frames in their order, each once, through any number of them", () => {
-    const queue = new TurnQueue();
-    const sent = Array.from({ length: 20_000 }, (_, id) => [{ kind: "transfer" as const, id, to: null }]);
-    const taken: number[] = [];
-    const take = (): void => {
-      const frame = queue.takeFrame();
-      const [message] = frame?.messages ?? [];
-      if (message?.kind === "transfer") taken.push(message.id);
-    };
-    for (const [at, messages] of sent.entries()) {
-      queue.pushFrame({ connection, messages });
-      if (at % 3 === 0) take();
-      if (at % 7_000 === 0) for (let count = 0; count < 4_000; count += 1) take();
-    }
-    while (!queue.isEmpty) take();
-    assert.deepEqual(
-      taken,
-      sent.map((_, at) => at),
-    );
-    assert.equal(queue.takeFrame(), undefined);
-  });
-
   const floods: [string, { frames: number; messages: number; messageMs: number }][] = [
     ["of frames", { frames: 1_000, messages: 1, messageMs: 1 }],
     ["of messages in few frames", { frames: 30, messages: 100, messageMs: 0.3 }],
@@ -46,16 +22,16 @@ describe("turn queue", () => {
     await client.expect("welcome");
     const { host } = leader;
     assert.ok(host);
-    const handle = host.gateway.handleFrame.bind(host.gateway);
-    host.gateway.handleFrame = (from, handled) => {
-      cluster.clock.nowMs += handled.length * messageMs;
-      handle(from, handled);
+    const handle = host.gateway.handle.bind(host.gateway);
+    host.gateway.handle = (share) => {
+      cluster.clock.nowMs += share.messages.length * messageMs;
+      handle(share);
     };
-    const query = { kind: "query", id: 1, query: { kind: "status" } } as const;
     let isFlood = true;
     const flood = (): void => {
       const frame = Array.from({ length: messages }, () => query);
-      for (let count = 0; count < frames && isFlood; count += 1) host.gateway.onMessages(client, frame);
+      for (let count = 0; count < frames && isFlood; count += 1)
+        host.gateway.onFrame(client, { bytes: 0, messages: () => frame });
       if (isFlood) cluster.clock.after(1_000, flood);
     };
     flood();
@@ -75,15 +51,15 @@ describe("turn queue", () => {
     await client.expect("sessionOpened");
     const { host } = leader;
     assert.ok(host);
-    const handle = host.gateway.handleFrame.bind(host.gateway);
-    host.gateway.handleFrame = (from, messages) => {
+    const handle = host.gateway.handle.bind(host.gateway);
+    host.gateway.handle = (share) => {
       cluster.clock.nowMs += 1.2;
-      handle(from, messages);
+      handle(share);
     };
     let isFlood = true;
     const flood = (): void => {
       for (let count = 0; count < 100; count += 1) {
-        host.gateway.onMessages(client, [{ kind: "query", id: 1, query: { kind: "status" } }]);
+        host.gateway.onFrame(client, { bytes: 0, messages: () => [query] });
       }
       if (isFlood) cluster.clock.after(100, flood);
     };

@@ -61,7 +61,7 @@ export function hostOf(parts: {
       events: parts.events,
     },
     snapshots: { keeper: { taking: null } },
-    queue: { events: [], frames: parts.frames, handled: 0 },
+    queue: { events: [], clients: { lanes: new Map([["a connection", { frames: parts.frames }]]) } },
     persister: { queue: [] },
     rounds: { inFlight: new Map(), unapplied: [] },
     parts: { codec: entryCodec },

@@ -266,4 +266,15 @@ export type ServerMessage =
       /** Of an openSession. */
       readonly key: string | null;
       readonly refusal: Refusal;
+    }
+  /**
+   * All requests of that session from `from` up to `to` are refused so; told instead of many single ones to those whose hello has the feature
+   * "refusedRuns". `to` is at most `messagesPerFrameMax` (limits) - 1 above `from`.
+   */
+  | {
+      readonly kind: "refusedRun";
+      readonly session: SessionId;
+      readonly from: RequestNumber;
+      readonly to: RequestNumber;
+      readonly refusal: Refusal;
     };

@@ -7,7 +7,7 @@
  * clients may ask for are checked once, before the proposal (command-checks.ts): entries that are in the log stay
  * readable when a limit changes.
  */
-import type { Command, Mode, RequestNumber, SessionRequest } from "@holdfast/lock";
+import type { Command, Mode, RequestNumber, SessionId, SessionRequest } from "@holdfast/lock";
 import { assertNever } from "./assert.js";
 import {
   anyText,
@@ -313,4 +313,35 @@ function slotsFor(value: unknown, mode: Mode, nameCount: number): number {
 
 function tooLarge(): WireError {
   return new WireError("too_large", null, `is longer than ${limits.commandBytesMax} bytes`);
+}
+
+/** First bytes of an acquire: an array of so many fields, and its kind. */
+const acquireHead = [0x90 | (requestFieldCount + 7), kinds.acquire] as const;
+
+/**
+ * Whose acquire it is, without looking at what it asks for: for whoever refuses it anyhow. Null for whatever else there may be, well-formed
+ * or not.
+ */
+export function acquireIn(
+  payload: Uint8Array,
+): { readonly session: SessionId; readonly request: RequestNumber } | null {
+  if (payload[0] !== acquireHead[0] || payload[1] !== acquireHead[1]) return null;
+  const session = numberAt(payload, acquireHead.length);
+  if (session === null) return null;
+  const request = numberAt(payload, session.end);
+  if (request === null || session.value === 0 || request.value === 0) return null;
+  return { session: session.value, request: request.value };
+}
+
+/** A whole number from 0, of up to 8 bytes, as msgpack writes it. */
+function numberAt(bytes: Uint8Array, at: number): { readonly value: number; readonly end: number } | null {
+  const head = bytes[at];
+  if (head === undefined) return null;
+  if (head <= 0x7f) return { value: head, end: at + 1 };
+  if (head < 0xcc || head > 0xcf) return null;
+  const end = at + 1 + 2 ** (head - 0xcc);
+  if (end > bytes.length) return null;
+  let value = 0;
+  for (let each = at + 1; each < end; each += 1) value = value * 256 + (bytes[each] as number);
+  return Number.isSafeInteger(value) ? { value, end } : null;
 }

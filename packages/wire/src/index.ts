@@ -6,7 +6,7 @@ export { WireError, UnknownCommandError } from "./wire-error.js";
 export type { WireErrorCode } from "./wire-error.js";
 export { crc32c } from "./crc32c.js";
 export { entryCodec } from "./entry-codec.js";
-export { decodeCommand, encodeCommand } from "./command-codec.js";
+export { acquireIn, decodeCommand, encodeCommand } from "./command-codec.js";
 export { checkClientCommand, checkName, checkNames } from "./command-checks.js";
 export { integerProblem, textProblem } from "./problems.js";
 export { checkClientMessage, decodeClientFrame, encodeClientFrame, encodeClientFrames } from "./client-codec.js";

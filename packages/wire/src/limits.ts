@@ -116,12 +116,17 @@ export const limits = {
   appendEntriesMax: 4_096,
   /** Appends under way to one peer: hides 15 round trips behind one. */
   appendsInFlightMax: 16,
-  /** Some seconds of full load. More would only be latency: a client is better told `overloaded`. */
+  /** Some seconds of full load. */
   uncommittedBytesMax: 8_388_608,
+  /**
+   * Entries in the leader's log that it has not applied yet: some 200 ms of full load, and more than 2,048 clients that each wait for an answer
+   * have there. More would only be latency, for keepalives too: a client is better told `overloaded`.
+   */
+  unappliedEntriesMax: 8_192,
   /** On top, for what frees locks: releases and expiries pass when acquires are refused. */
   reservedBytesMax: 8_388_608,
-  /** Applied in one turn: about 4,000 small commands, 10 ms. */
-  committedBytesPerOutputMax: 262_144,
+  /** Applied in one piece, between two looks at the clock: some 800 small commands, 2 to 20 ms. */
+  committedBytesPerOutputMax: 65_536,
   /** Kept behind a snapshot, so that a follower back from a restart needs no snapshot: about 3 s of full load. */
   trailingEntriesMax: 65_536,
 

@@ -12,6 +12,7 @@ import {
   fieldsOf,
   flag,
   id,
+  integer,
   key,
   list,
   listUpTo,
@@ -60,6 +61,7 @@ const kinds = {
   watching: 17,
   changes: 18,
   keyRotated: 19,
+  refusedRun: 20,
 } as const satisfies Record<ServerMessage["kind"], number>;
 
 const refusalKinds = {
@@ -111,14 +113,9 @@ function messageFields(message: ServerMessage): unknown[] {
     case "acknowledged":
       return [kinds.acknowledged, positive(message.session, "session"), count(message.number, "number")];
     case "refused":
-      return [
-        kinds.refused,
-        nullable(message.session, "session", positive),
-        nullable(message.request, "request", positive),
-        nullable(message.id, "id", count),
-        nullable(message.key, "key", key),
-        refusalFields(message.refusal),
-      ];
+      return refusedFields(message);
+    case "refusedRun":
+      return refusedRunFields(message);
     case "rejected":
       return [
         kinds.rejected,
@@ -224,6 +221,8 @@ function messageFrom(value: unknown): ServerMessage {
       return { kind: "acknowledged", session: positive(fields[1], "session"), number: count(fields[2], "number") };
     case kinds.refused:
       return refusedFrom(fields);
+    case kinds.refusedRun:
+      return refusedRunFrom(fields);
     case kinds.rejected:
       fieldsOf(fields, 4, "rejected");
       return {
@@ -325,6 +324,44 @@ function refusedFrom(value: unknown): ServerMessage {
     key: nullable(fields[4], "key", key),
     refusal: refusalFrom(fields[5]),
   };
+}
+
+function refusedFields(message: Extract<ServerMessage, { readonly kind: "refused" }>): unknown[] {
+  return [
+    kinds.refused,
+    nullable(message.session, "session", positive),
+    nullable(message.request, "request", positive),
+    nullable(message.id, "id", count),
+    nullable(message.key, "key", key),
+    refusalFields(message.refusal),
+  ];
+}
+
+function refusedRunFields(message: Extract<ServerMessage, { readonly kind: "refusedRun" }>): unknown[] {
+  return [
+    kinds.refusedRun,
+    positive(message.session, "session"),
+    positive(message.from, "from"),
+    lastOfRun(message.to, message.from),
+    refusalFields(message.refusal),
+  ];
+}
+
+function refusedRunFrom(value: unknown): ServerMessage {
+  const fields = fieldsOf(value, 5, "refusedRun");
+  const from = positive(fields[2], "from");
+  return {
+    kind: "refusedRun",
+    session: positive(fields[1], "session"),
+    from,
+    to: lastOfRun(fields[3], from),
+    refusal: refusalFrom(fields[4]),
+  };
+}
+
+/** Whoever walks a run must not be kept busy by it. */
+function lastOfRun(value: unknown, from: number): number {
+  return integer(value, from, from + limits.messagesPerFrameMax - 1, "to");
 }
 
 function refusalFields(refusal: Refusal): unknown[] {

@@ -383,6 +383,15 @@ export const serverMessage: Arbitrary<ServerMessage> = fc.oneof(
       { maxLength: 4 },
     ),
   }),
+  fc
+    .tuple(positive, fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER - 4_095 }), fc.nat(4_095), refusal)
+    .map(([session, from, more, said]) => ({
+      kind: "refusedRun" as const,
+      session,
+      from,
+      to: from + more,
+      refusal: said,
+    })),
   record({
     kind: fc.constant("refused" as const),
     session: nullable(positive),

@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import fc from "fast-check";
 import type { Command } from "@holdfast/lock";
-import { decodeCommand, encodeCommand, limits, UnknownCommandError, WireError } from "../src/index.js";
+import { acquireIn, decodeCommand, encodeCommand, limits, UnknownCommandError, WireError } from "../src/index.js";
 import { pack } from "../src/msgpack.js";
+import { command } from "./arbitraries.js";
 import { commands } from "./samples.js";
 import { refusalOf } from "./wire-errors.js";
 
@@ -74,6 +76,27 @@ test("the fields stand in the order that is written down", () => {
   for (const command of Object.values(commands)) {
     assert.deepEqual(decodeFields(...decodable(command)), command);
   }
+});
+
+test("an acquire is known, and whose it is, by its first bytes", () => {
+  fc.assert(
+    fc.property(command, (value) => {
+      const payload = encodeCommand(value);
+      const expected = value.kind === "acquire" ? { session: value.session, request: value.request } : null;
+      // Numbers beyond 32 bits come as floating point, and are left to the decoder.
+      const isShort = expected !== null && Math.max(expected.session, expected.request) < 2 ** 32;
+      assert.deepEqual(acquireIn(payload), isShort ? expected : null);
+      for (const end of [0, 1, 2, 3]) assert.equal(acquireIn(payload.subarray(0, end)), null);
+    }),
+  );
+  const head = [0x9c, 0x03];
+  assert.deepEqual(acquireIn(new Uint8Array([...head, 0xcf, 0, 0, 0, 1, 0, 0, 0, 0, 0xcd, 1, 0])), {
+    session: 2 ** 32,
+    request: 256,
+  });
+  assert.equal(acquireIn(new Uint8Array([...head, 0xcf, 1, 0, 0, 0, 0, 0, 0, 0, 1])), null, "beyond the safe integers");
+  assert.equal(acquireIn(new Uint8Array([...head, 0, 1])), null, "no session");
+  assert.equal(acquireIn(new Uint8Array([...head, 1, 0xcd, 1])), null, "cut short");
 });
 
 test("a command of an unknown kind is an error of its own: a node stops on it", () => {

@@ -343,6 +343,10 @@ export const serverMessages: Record<ServerMessage["kind"], readonly ServerMessag
       ],
     },
   ],
+  refusedRun: [
+    { kind: "refusedRun", session: 70_000, from: 3, to: 4_098, refusal: { code: "overloaded" } },
+    { kind: "refusedRun", session: 1, from: large, to: large, refusal: { code: "not_leader", leader } },
+  ],
   refused: [
     ...refusedMessages,
     { kind: "refused", session: null, request: null, id: 7, key: null, refusal: { code: "overloaded" } },

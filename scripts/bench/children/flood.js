@@ -22,8 +22,8 @@ const acquiresPerFrame = 32;
 const sessionsPerConnection = 16;
 /** A session keeps so many answers that its client has not seen yet; a client that keeps the rules waits then. */
 const openPerSessionMax = limits.outcomesPerSessionMax - acquiresPerFrame;
-/** More that TCP has not taken yet than this, and nothing is offered on a connection. */
-const bufferedBytesMax = 4 * 1024 * 1024;
+/** More that TCP has not taken yet than this, and nothing is offered on a connection: releases would wait behind it, here and not at the node. */
+const bufferedBytesMax = 64 * 1024;
 
 /** @typedef {{ endpoint: string, connections: number, rate: number, seconds: number }} Order */
 /** @typedef {ReturnType<typeof noCounts>} Counts */
@@ -85,7 +85,13 @@ function openSessions(endpoint, counts) {
       reject(new Error("the node has closed the connection"));
     });
     socket.on("open", () => {
-      const hello = { protocol: limits.protocolVersion, features: [], clusterId: null, seenIndex: 0, info: "flood" };
+      const hello = {
+        protocol: limits.protocolVersion,
+        features: ["refusedRuns"],
+        clusterId: null,
+        seenIndex: 0,
+        info: "flood",
+      };
       const openings = Array.from({ length: sessionsPerConnection }, opening);
       socket.send(encodeClientFrame([{ kind: "hello", ...hello }, ...openings]));
     });
@@ -151,6 +157,7 @@ class FloodSession {
   /** @param {Extract<import("@holdfast/wire").ServerMessage, { session: number | null }>} message */
   onMessage(message) {
     if (message.kind === "sessionEnded") this.#counts.lost += 1;
+    if (message.kind === "refusedRun") return this.#onRefusedRun(message);
     if (!("request" in message) || message.request === null) return;
     const { request } = message;
     const offeredMs = this.#open.get(request);
@@ -160,6 +167,16 @@ class FloodSession {
     else if (message.kind === "outcome" && message.outcome.kind === "released") this.#onReleased(request);
     else if (message.kind === "refused" && message.refusal.code === "overloaded") this.#counts.overloaded += 1;
     else this.#counts.failed += 1;
+    this.#settle();
+  }
+
+  /** @param {{ from: number, to: number }} run */
+  #onRefusedRun({ from, to }) {
+    for (let request = from; request <= to; request += 1) if (this.#open.delete(request)) this.#counts.overloaded += 1;
+    this.#settle();
+  }
+
+  #settle() {
     while (this.#settled < this.#next && !this.#open.has(this.#settled)) this.#settled += 1;
   }
 

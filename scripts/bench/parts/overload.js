@@ -15,6 +15,8 @@ const times = 10;
 /** Processes that offer the load: one alone couldn't. */
 const floods = 2;
 const connectionsPerFlood = 32;
+/** Whoever floods a service does it from machines of their own: here they get what the nodes leave. */
+const niceness = "10";
 /** Beside the flood, by clients that keep their leases with the library; the flood lasts longer than that. */
 const held = { connections: 20, sessions: 1, locks: 50, ttlMs: 2_000 };
 
@@ -63,7 +65,7 @@ async function flooded(peer, rate, context) {
   const holder = await startHolder({ folder: freshFolder(context, "holder"), endpoints: peer.endpoints, ...held });
   const started = Array.from({ length: floods }, () => {
     const folder = freshFolder(context, "flood");
-    return new Started("flood", [process.execPath, flood], { folder, hasChannel: true });
+    return new Started("flood", ["nice", "-n", niceness, process.execPath, flood], { folder, hasChannel: true });
   });
   try {
     await Promise.all(started.map((each) => each.next()));

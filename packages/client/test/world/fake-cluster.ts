@@ -41,6 +41,8 @@ export class FakeCluster {
   /** Puts other words into a node's mouth. */
   editAnswer: (message: ServerMessage) => ServerMessage = (message) => message;
   /** Refuses what it returns a refusal for. */
+  /** As a node does that refuses many at once. */
+  refusesInRuns = false;
   refuseCommand: (command: Command, node: FakeNode) => Refusal | null = () => null;
   /** Refuses a change of members. */
   refuseChange: () => Refusal | null = () => null;
@@ -389,6 +391,10 @@ export class FakeCluster {
     refusal: Refusal,
   ): void {
     const { session = null, request = null, id = null, key = null } = what;
+    if (this.refusesInRuns && session !== null && request !== null) {
+      this.say(node, socket, { kind: "refusedRun", session, from: request, to: request, refusal });
+      return;
+    }
     this.say(node, socket, { kind: "refused", session, request, id, key, refusal });
   }
 

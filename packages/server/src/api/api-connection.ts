@@ -47,7 +47,7 @@ export class ApiConnection implements ClientConnection {
   }
 
   tell(...messages: readonly ClientMessage[]): void {
-    if (this.isOpen) this.clients.onMessages(this, messages);
+    if (this.isOpen) this.clients.onFrame(this, { bytes: 0, messages: () => messages });
   }
 
   /** Nothing more is wanted, nor comes. What was told and not handled yet is dropped. */
@@ -65,7 +65,9 @@ export class ApiConnection implements ClientConnection {
   }
 
   /** There is no socket to hold up: the open requests are counted instead. */
-  noteWaiting(): void {}
+  pause(): void {}
+
+  resume(): void {}
 
   close(): void {
     this.receive(null);

@@ -185,6 +185,7 @@ export class SessionConnection implements ApiConnectionOwner {
       case "keyRotated":
       case "watching":
       case "changes":
+      case "refusedRun":
         // Answers to what is not asked here.
         return;
       default:

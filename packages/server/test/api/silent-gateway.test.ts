@@ -15,8 +15,8 @@ describe("views of a session", () => {
     api.open({
       onOpened: () => undefined,
       onClosed: () => undefined,
-      onMessages: (connection, messages) => {
-        for (const { kind } of messages) if (kind === "resume") resumes.push(connection);
+      onFrame: (connection, frame) => {
+        for (const { kind } of frame.messages()) if (kind === "resume") resumes.push(connection);
       },
     });
     const credential = `1.${"0".repeat(32)}`;
@@ -48,7 +48,7 @@ describe("a gateway that says nothing", () => {
     const open = new Set<object>();
     api.open({
       onOpened: (connection) => open.add(connection),
-      onMessages: () => undefined,
+      onFrame: () => undefined,
       onClosed: (connection) => open.delete(connection),
     });
     const credential = `1.${"0".repeat(32)}`;
@@ -95,7 +95,7 @@ describe("a gateway that says nothing", () => {
     const open = new Set<object>();
     api.open({
       onOpened: (connection) => open.add(connection),
-      onMessages: () => undefined,
+      onFrame: () => undefined,
       onClosed: (connection) => open.delete(connection),
     });
     const exchanges = [{ query: "name=a" }, { query: "prefix=" }].map((asking) => new FakeExchange(asking));

@@ -46,6 +46,7 @@ export interface ClusterOptions {
   readonly snapshotEntries?: number;
   readonly recordsPerPiece?: number;
   readonly uncommittedBytesMax?: number;
+  readonly unappliedEntriesMax?: number;
   /** How fast a node's clock runs; 1 by default. */
   rateFor?(id: NodeId): number;
   /** How long one message is under way; 1 ms by default. The messages of one lane keep their order. */
@@ -324,7 +325,14 @@ export class VirtualCluster {
           trailingEntriesMax: 10,
         },
       },
-      gateway: { nodeId: id, version: "0", ttlMsMin: 2_000, ttlMsMax: 3_600_000, sessionsMax: 10_000 },
+      gateway: {
+        nodeId: id,
+        version: "0",
+        ttlMsMin: 2_000,
+        ttlMsMax: 3_600_000,
+        sessionsMax: 10_000,
+        unappliedEntriesMax: this.options.unappliedEntriesMax ?? 8_192,
+      },
       snapshots: {
         snapshotEntries: this.options.snapshotEntries ?? 100_000,
         snapshotBytes: 1 << 26,
@@ -375,7 +383,9 @@ export class VirtualClient implements ClientConnection {
     this.clock.after(networkMs, () => this.received.push(decoded as ServerMessage));
   }
 
-  noteWaiting(): void {}
+  pause(): void {}
+
+  resume(): void {}
 
   close(code: number, reason: string): void {
     this.closed = `${code} ${reason}`;
@@ -386,7 +396,7 @@ export class VirtualClient implements ClientConnection {
     const decoded = decodeClientFrame(encodeClientFrame(messages));
     this.clock.after(networkMs, () => {
       this.node.clock.deliver(() => {
-        if (this.node.host === host) host?.gateway.onMessages(this, decoded);
+        if (this.node.host === host) host?.gateway.onFrame(this, { bytes: 0, messages: () => decoded });
       });
     });
   }

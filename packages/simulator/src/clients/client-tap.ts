@@ -218,6 +218,9 @@ export class ClientTap implements Transport {
       case "refused":
         counts.add(`refused: ${message.refusal.code}`);
         return;
+      case "refusedRun":
+        counts.add(`refused in a run: ${message.refusal.code}`);
+        return;
       case "superseded":
         counts.add("connection superseded");
         return;

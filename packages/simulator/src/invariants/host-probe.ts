@@ -17,8 +17,7 @@ export interface ProbedHost {
   readonly snapshots: { readonly keeper: { readonly taking: object | null } };
   readonly queue: {
     readonly events: { readonly length: number };
-    readonly frames: { readonly length: number };
-    readonly handled: number;
+    readonly clients: { readonly lanes: ReadonlyMap<unknown, { readonly frames: { readonly length: number } }> };
   };
   readonly persister: { readonly queue: { readonly length: number } };
   readonly rounds: { readonly inFlight: { readonly size: number }; readonly unapplied: { readonly length: number } };
@@ -67,7 +66,9 @@ export class HostProbe {
   }
 
   get queuedFrames(): number {
-    return this.#host.queue.frames.length - this.#host.queue.handled;
+    let frames = 0;
+    for (const lane of this.#host.queue.clients.lanes.values()) frames += lane.frames.length;
+    return frames;
   }
 
   get queuedWrites(): number {

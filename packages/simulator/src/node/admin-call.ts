@@ -41,12 +41,13 @@ export class AdminCall {
       id: connectionId,
       remote: "admin:1",
       send: (message) => this.#onMessage(message),
-      noteWaiting: () => undefined,
+      pause: () => undefined,
+      resume: () => undefined,
       close: () => undefined,
     };
     this.#close = () => gateway.onClosed(connection);
     gateway.onOpened(connection);
-    gateway.onMessages(connection, [
+    const messages: readonly ClientMessage[] = [
       {
         kind: "hello",
         protocol: limits.protocolVersion,
@@ -55,11 +56,12 @@ export class AdminCall {
         seenIndex: 0,
         info: "administrator",
       },
-      { kind: "changeMembers", id: questionId, ...this.#request } satisfies ClientMessage,
-    ]);
-    const { queue } = probed(host);
-    const frame = queue.newestFrame;
-    this.#isTaken = () => queue.hasTaken(frame);
+      { kind: "changeMembers", id: questionId, ...this.#request },
+    ];
+    gateway.onFrame(connection, { bytes: 0, messages: () => messages });
+    const { clients } = probed(host).queue;
+    const frame = clients.newestFrame;
+    this.#isTaken = () => clients.hasTaken(frame);
   }
 
   /** Hangs up: what was asked may happen all the same. Does nothing once it is answered. */

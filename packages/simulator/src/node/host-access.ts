@@ -8,9 +8,8 @@ export interface ProbedHost extends WatchedHost {
   readonly options: { readonly clusterId: string };
   readonly parts: WatchedHost["parts"] & { readonly links: { send(to: string, messages: readonly Message[]): void } };
   readonly queue: WatchedHost["queue"] & {
-    readonly newestFrame: number;
     takeEvents(): readonly unknown[];
-    hasTaken(frame: number): boolean;
+    readonly clients: { readonly newestFrame: number; hasTaken(frame: number): boolean };
   };
   readonly leadership: { readonly isServing: boolean };
   enqueue(event: { readonly kind: "step"; event(nowMs: number): Event }): void;
@@ -59,7 +58,7 @@ export interface RestingParts {
   readonly rounds: { readonly gathering: Long; readonly inFlight: Sized; readonly unapplied: Long };
   readonly transfers: { readonly waiting: Long };
   readonly proposals: { readonly refusals: Sized };
-  readonly queue: { readonly frames: Long; readonly handled: number };
+  readonly queue: { readonly clients: { readonly lanes: Sized } };
 }
 
 export function restingParts(host: NodeHost): RestingParts {

@@ -1,5 +1,5 @@
 /** A node's door for clients: real client sockets over the virtual network, and an ear on the keepalives. */
-import type { ClientConnection, ClientEvents, Logger, NodeHost } from "@holdfast/server";
+import type { ClientConnection, ClientEvents, ClientFrame, Logger, NodeHost } from "@holdfast/server";
 import { ClientSocket, FlushQueue } from "@holdfast/server/parts";
 import type { ClientListenerOptions, NodeListener, NodeListenerParts } from "@holdfast/server/parts";
 import type { ClientMessage, ServerMessage } from "@holdfast/wire";
@@ -85,13 +85,7 @@ export class SimulatedListener implements NodeListener {
     const options = { id: this.#lastId, remote, helloMs, bufferedBytesSlow, bufferedBytesMax };
     const parts = { clock: this.#context.process, logger: this.#logger };
     const socket: ClientSocket = new ClientSocket(options, parts, attach, {
-      onMessages: (_, messages) => {
-        for (const message of messages) {
-          this.#context.onRead(socket.id, message);
-          if (message.kind === "keepalive") this.#noteReceived(message);
-        }
-        events.onMessages(tapped, messages);
-      },
+      onFrame: (_, frame) => events.onFrame(tapped, { ...frame, messages: () => this.#heard(socket.id, frame) }),
       onClosed: (closed) => {
         this.#connections.delete(closed);
         events.onClosed(tapped);
@@ -105,6 +99,15 @@ export class SimulatedListener implements NodeListener {
     });
     this.#connections.set(socket, tapped);
     events.onOpened(tapped);
+  }
+
+  #heard(connection: number, frame: ClientFrame): readonly ClientMessage[] {
+    const messages = frame.messages();
+    for (const message of messages) {
+      this.#context.onRead(connection, message);
+      if (message.kind === "keepalive") this.#noteReceived(message);
+    }
+    return messages;
   }
 
   #noteReceived({ session, number }: { readonly session: number; readonly number: number }): void {

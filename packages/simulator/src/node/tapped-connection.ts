@@ -24,8 +24,12 @@ export class TappedConnection implements ClientConnection {
     this.#inner.send(message);
   }
 
-  noteWaiting(messages: number): void {
-    this.#inner.noteWaiting(messages);
+  pause(): void {
+    this.#inner.pause();
+  }
+
+  resume(): void {
+    this.#inner.resume();
   }
 
   close(code: number, reason: string): void {

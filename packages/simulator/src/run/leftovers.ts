@@ -61,7 +61,7 @@ function countsOf(world: World, { host }: SimulatedNode): readonly (readonly [st
     ["leases that are ready to expire", keeper.readyToExpire.length],
     ["expiries in flight", keeper.expiriesInFlight],
     ["refusals", proposals.refusals.size],
-    ["frames that wait for a turn", queue.frames.length - queue.handled],
+    ["connections whose frames wait for a turn", queue.clients.lanes.size],
   ];
 }
 

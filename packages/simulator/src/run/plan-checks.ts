@@ -96,6 +96,7 @@ const limits: ShapeOf<Plan["limits"]> = {
   snapshotEntries: whole(10, 100_000),
   recordsPerPiece: whole(1, 1_000),
   sessionsMax: whole(1_000, 10_000),
+  unappliedEntriesMax: whole(16, 8_192),
   clientBufferedBytesMax: whole(4_096, 8_388_608),
   peerBufferedBytesMax: whole(3_048, 33_554_432),
 };

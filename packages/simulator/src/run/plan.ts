@@ -47,6 +47,7 @@ export interface PlannedLimits extends RaftLimits {
   readonly snapshotEntries: number;
   readonly recordsPerPiece: number;
   readonly sessionsMax: number;
+  readonly unappliedEntriesMax: number;
   readonly clientBufferedBytesMax: number;
   readonly peerBufferedBytesMax: number;
 }
@@ -174,6 +175,7 @@ function drawLimits(random: Random): PlannedLimits {
     trailingEntriesMax: random.pick([0, 5, 100]),
     snapshotEntries: random.pick([10, 40, 200, 100_000]),
     sessionsMax: 10_000,
+    unappliedEntriesMax: isTight ? 16 : 8_192,
     clientBufferedBytesMax: random.pick([4_096, 16_384, 65_536, 8_388_608]),
     // As little as there may be, or the usual.
     peerBufferedBytesMax: random.chance(0.5) ? 0 : 33_554_432,
