@@ -121,7 +121,9 @@ async function machineFrom({ store, restored }: CheckedDatabase, problems: unkno
   try {
     const machine = await loadMachine(store);
     const ignored = { onEffects: () => undefined, onNoop: () => undefined };
-    new Applier(machine, restored.base.position.index, versionRange, ignored).apply(restored.entries);
+    const applier = new Applier(machine, restored.base.position.index, versionRange, ignored);
+    applier.push(restored.entries);
+    applier.apply();
     return { clusterVersion: machine.clusterVersion, sessions: machine.sessionCount, locks: machine.lockCount };
   } catch (error) {
     problems.push(error);

@@ -242,7 +242,8 @@ export class NodeHost implements PeerEvents {
     const stallMs = this.options.raft.electionTimeoutMsMin / 2;
     return new TurnLoop({ stallMs }, this.parts.clock, {
       turn: (isTimerDue) => this.turn.run(isTimerDue),
-      hasMore: () => !this.queue.isEmpty || this.raft.hasOutput() || this.gateway.intake.hasPaused,
+      hasMore: () =>
+        !this.queue.isEmpty || this.raft.hasOutput() || this.applier.hasBacklog || this.gateway.intake.hasPaused,
       nextDeadlineMs: () =>
         Math.min(this.raft.nextDeadlineMs(), this.keeper.nextDeadlineMs(), this.transfers.nextDeadlineMs),
       onStall: (lateMs) => this.onStall(lateMs),

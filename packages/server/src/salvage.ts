@@ -46,7 +46,8 @@ export async function salvageDirectory(directory: string, options: SalvageOption
     const { nodeId, clusterId, restored, store, problem } = stopped;
     const machine = await loadMachine(store);
     const applier = new Applier(machine, restored.base.position.index, versionRange, ignored);
-    applier.apply(restored.entries);
+    applier.push(restored.entries);
+    applier.apply();
     const last = restored.entries.at(-1) ?? { ...restored.base.position, chain: restored.base.chain };
     // The node may have promised a vote in a later term than its last entry's.
     const position = { term: restored.hardState.term, index: last.index };

@@ -59,6 +59,12 @@ export class TurnLoop {
     return this.clock.monotonicMs() - this.readAtMs > turnMsMax;
   }
 
+  /** Whether that, and as long again since now: for what must get on in each turn, however long the rest of it takes. */
+  share(): () => boolean {
+    const fromMs = this.clock.monotonicMs();
+    return () => this.clock.monotonicMs() - fromMs > turnMsMax;
+  }
+
   schedule(): void {
     if (this.isScheduled || this.isInTurn || this.hasStopped) return;
     this.isScheduled = true;

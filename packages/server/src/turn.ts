@@ -26,7 +26,7 @@ const messagesPerTurnMin = 32;
 const messagesPerTurnMax = 4_096;
 
 export interface TurnParts {
-  readonly loop: Pick<TurnLoop, "nowMs" | "isTurnLong">;
+  readonly loop: Pick<TurnLoop, "nowMs" | "isTurnLong" | "share">;
   readonly queue: TurnQueue;
   readonly raft: Raft;
   readonly membership: Membership;
@@ -52,6 +52,8 @@ export class Turn {
   private readonly parts: TurnParts;
   /** A deadline has come: it is decided when this frame has been handled. */
   private decidesAfter: number | null = null;
+  /** This node's removal is committed: it ends when all that came before is applied. */
+  private isRemoved = false;
 
   constructor(parts: TurnParts) {
     this.parts = parts;
@@ -128,24 +130,26 @@ export class Turn {
   }
 
   /**
-   * Outputs and what follows from them: applied entries answer rounds, answers propose renewals, and so on until all is quiet. A backlog of
-   * committed entries comes in many outputs; those that make the turn too long are left to the next one.
+   * Outputs and what follows from them: applied entries answer rounds, answers propose renewals, and so on until all is quiet. What makes
+   * the turn too long is left to the next one.
    */
   private advance(nowMs: number): void {
-    const { loop, keeper, raft, rounds } = this.parts;
+    const { loop, keeper, raft, rounds, applier } = this.parts;
+    const isLong = loop.share();
     for (let times = 0; times < 64; times += 1) {
       keeper.flush();
       const confirm = rounds.begin();
       if (confirm !== null) raft.step({ kind: "confirm", nowMs, id: confirm });
       const output = raft.takeOutput();
-      if (output === null) return;
-      this.handleOutput(output);
-      if (loop.isTurnLong && raft.hasOutput()) return;
+      if (output === null && !applier.hasBacklog) return;
+      if (output !== null) this.handleOutput(output);
+      this.apply(isLong);
+      if (isLong()) return;
     }
   }
 
   private handleOutput(output: Output): void {
-    const { peers, persister, proposals, leadership, rounds, membership, snapshots, applier, versions } = this.parts;
+    const { peers, persister, proposals, leadership, rounds, membership, snapshots, applier } = this.parts;
     peers.send(output.send);
     if (output.chunk !== null) applier.receive(output.chunk);
     persister.enqueue(output);
@@ -156,12 +160,18 @@ export class Turn {
     if (output.install !== null) this.install(output.install);
     membership.noteOutput(output);
     if (output.configuration !== null) this.onMembers(output.configuration);
-    const bytes = applier.apply(output.committed);
-    snapshots.noteApplied(output.committed.length, bytes);
+    applier.push(output.committed);
+    for (const read of output.snapshotReads) snapshots.read(read);
+    this.isRemoved ||= output.isRemoved;
+  }
+
+  private apply(isLong: () => boolean): void {
+    const { applier, snapshots, versions, rounds } = this.parts;
+    const { entries, bytes } = applier.apply(isLong);
+    snapshots.noteApplied(entries, bytes);
     versions.noteApplied();
     rounds.onApplied(applier.lastApplied);
-    for (const read of output.snapshotReads) snapshots.read(read);
-    if (output.isRemoved) this.parts.onRemoved();
+    if (this.isRemoved && !applier.hasBacklog) this.parts.onRemoved();
   }
 
   private install(base: LogBase): void {

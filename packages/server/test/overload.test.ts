@@ -42,6 +42,27 @@ describe("a leader with as much to apply as it takes", () => {
     });
   }
 
+  it("keeps its heartbeats, though what is committed at once takes long to apply", async () => {
+    const cluster = new VirtualCluster();
+    const leader = await cluster.leader();
+    const term = leader.host?.status().term;
+    const client = cluster.client(leader);
+    const session = await open(client, 1);
+    for (const { host } of cluster.nodes) {
+      const { events } = (host as unknown as { applier: { events: { onEffects(...told: unknown[]): void } } }).applier;
+      const onEffects = events.onEffects.bind(events);
+      events.onEffects = (...told) => {
+        if (host === leader.host) cluster.clock.nowMs += 3;
+        onEffects(...told);
+      };
+    }
+    // 3 s of work.
+    client.sendAll(...Array.from({ length: 1_000 }, (_, at) => acquire(session, 1 + at)));
+    await client.expect("outcome", ({ request }) => request === 1_000);
+    assert.deepEqual([leader.host?.status().role, leader.host?.status().term], ["leader", term]);
+    assert.deepEqual(cluster.errors, []);
+  });
+
   it("refuses none that its clients wait for one by one", async () => {
     const cluster = new VirtualCluster({ unappliedEntriesMax: 100 });
     const leader = await cluster.leader();

@@ -125,8 +125,8 @@ export const limits = {
   unappliedEntriesMax: 8_192,
   /** On top, for what frees locks: releases and expiries pass when acquires are refused. */
   reservedBytesMax: 8_388_608,
-  /** Applied in one piece, between two looks at the clock: some 800 small commands, 2 to 20 ms. */
-  committedBytesPerOutputMax: 65_536,
+  /** Handed over at once, to be applied: about 4,000 small commands. */
+  committedBytesPerOutputMax: 262_144,
   /** Kept behind a snapshot, so that a follower back from a restart needs no snapshot: about 3 s of full load. */
   trailingEntriesMax: 65_536,
 
