@@ -1,6 +1,6 @@
 /**
  * Runs the compiled tests: `npm test` the product's, `--tools` those of the tools that judge it (scripts, the simulator but for its seeds)
- * and of the packed packages, `--stores` those of guards at stores other than PostgreSQL, `--fast` all of these without real processes,
+ * and of the packed packages, `--stores` those of guards at stores other than PostgreSQL, `--fast` all of these without real processes and seeds,
  * `--all` everything; `npm test -- PATTERN...` those of all whose path matches, `--name REGEX` only tests of that name. Files in packages
  * come first, three at a time, then test/ (real processes), four at a time; files named *.alone.test.ts measure time and run one at a time
  * at the end.

@@ -18,7 +18,7 @@ export const longest = [
 /**
  * @typedef {"usual" | "fast" | "tools" | "stores" | "all"} Part usual: the product's, and the simulated seeds; tools: what tries the tools out
  * that judge the product, and the packed packages; stores: guards at stores other than PostgreSQL alone, and the outbox; fast: all of these
- * without real processes.
+ * without real processes and without the simulated seeds.
  * @typedef {{ name: string, files: string[], concurrency: number }} Phase Paths of compiled files, from the top.
  * @param {string} top
  * @param {{ part: Part, patterns: readonly string[] }} options Patterns: parts of a source's path, or regular expressions.
@@ -26,7 +26,10 @@ export const longest = [
  */
 export function planTests(top, { part, patterns }) {
   const expressions = patterns.map((pattern) => new RegExp(pattern));
-  const isOfPart = (/** @type {string} */ file) => part === "all" || part === "fast" || partOf(file) === part;
+  const isOfPart = (/** @type {string} */ file) => {
+    if (part === "fast") return !areSeeds(file);
+    return part === "all" || partOf(file) === part;
+  };
   const isWanted = (/** @type {string} */ file) =>
     isOfPart(file) && (expressions.length === 0 || expressions.some((each) => each.test(file)));
   const folders = readdirSync(path.join(top, "packages")).map((name) => `packages/${name}/test`);
@@ -75,8 +78,13 @@ export function isOfPackaging(file) {
  */
 function isOfTool(file) {
   if (isOfPackaging(file)) return true;
-  if (file.startsWith("packages/simulator/")) return !/\/seeds-\d+\.test\.ts$/.test(file);
+  if (file.startsWith("packages/simulator/")) return !areSeeds(file);
   return file.startsWith("packages/nemesis/") || file.startsWith("scripts/");
+}
+
+/** @param {string} file */
+function areSeeds(file) {
+  return /^packages\/simulator\/test\/seeds-\d+\.test\.ts$/.test(file);
 }
 
 /**

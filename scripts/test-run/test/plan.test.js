@@ -96,9 +96,13 @@ test("the product's tests, the tools' and the stores' are all", () => {
   assert.equal(usual.filter((file) => /simulator.*\/seeds-[12]\.test\.js$/.test(file)).length, 2);
 });
 
-test("--fast leaves out test/; patterns select by path", () =>
-  inFolder(tree, (top) => {
+test("--fast leaves out test/ and the seeds; patterns select by path", () =>
+  inFolder({ ...tree, [longest[0] ?? ""]: "" }, (top) => {
     const fast = planTests(top, { part: "fast", patterns: [] });
+    assert.deepEqual(
+      fast.flatMap((phase) => phase.files).filter((file) => file.includes("seeds-")),
+      [],
+    );
     assert.deepEqual(
       fast.flatMap((phase) => phase.files).filter((file) => file.startsWith("test/")),
       [],
