@@ -2,10 +2,9 @@
 import { execFileSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { chownSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
-import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { freePorts } from "../free-ports.js";
 import { Child } from "../processes/child.js";
 import type { ProcessOwner } from "../processes/child.js";
 import { until } from "../until.js";
@@ -50,7 +49,7 @@ export class PostgresServer {
     };
     try {
       const data = initialize(bin, folder, password, owner);
-      const port = await freePort();
+      const [port = 0] = await freePorts(host, 1);
       const settings = ["listen_addresses=127.0.0.1", `port=${port}`, "unix_socket_directories=", "max_connections=60"];
       // Nothing here outlives the run: only what its clients see counts.
       settings.push("shared_buffers=16MB", "fsync=off", "full_page_writes=off", "synchronous_commit=off");
@@ -118,12 +117,4 @@ function ownerOfServer(): ProcessOwner | null {
   if (process.getuid?.() !== 0) return null;
   const idOf = (flag: string): number => Number(execFileSync("id", [flag, "postgres"], { encoding: "utf8" }));
   return { uid: idOf("-u"), gid: idOf("-g") };
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, host, resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise<void>((resolve) => server.close(() => resolve()));
-  return port;
 }

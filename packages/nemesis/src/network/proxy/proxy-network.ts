@@ -1,6 +1,5 @@
 /** A proxy for each ordered pair of parties, on any machine: every party has an address of its own for every node. */
-import { createServer } from "node:net";
-import type { AddressInfo } from "node:net";
+import { freePorts } from "../../free-ports.js";
 import { harness } from "../network.js";
 import type { Door, Network, Parties, Party, Shape } from "../network.js";
 import { Lane } from "./lane.js";
@@ -23,7 +22,7 @@ export class ProxyNetwork implements Network {
   }
 
   static async open({ nodes, workers }: Parties): Promise<ProxyNetwork> {
-    const ports = await freePorts(nodes.length * doors.length);
+    const ports = await freePorts(host, nodes.length * doors.length);
     const bound = new Map(
       nodes.flatMap((node, at) =>
         doors.map((door, which) => [placeOf(node, door), ports[2 * at + which] ?? 0] as const),
@@ -112,21 +111,4 @@ function placeOf(node: Party, door: Door): string {
 
 function laneOf(viewer: Party, node: Party, door: Door): string {
   return `${viewer} ${node} ${door}`;
-}
-
-/** Ports that were free a moment ago. All are held open until all are known, so that they differ. */
-async function freePorts(count: number): Promise<number[]> {
-  const servers = await Promise.all(
-    Array.from({ length: count }, async () => {
-      const server = createServer();
-      await new Promise<void>((resolve, reject) => {
-        server.once("error", reject);
-        server.listen(0, host, resolve);
-      });
-      return server;
-    }),
-  );
-  const ports = servers.map((server) => (server.address() as AddressInfo).port);
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
-  return ports;
 }
