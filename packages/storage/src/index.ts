@@ -13,3 +13,5 @@ export { readFileIfThere, replaceFile } from "./files.js";
 export { readMachineBootId } from "./machine-boot-id.js";
 export { checkDirectory } from "./directory-check.js";
 export type { CheckedDatabase, DirectoryCheck, DirectoryCheckOptions, DirectoryRemains } from "./directory-check.js";
+export { readWrittenBlocks } from "./written-entries.js";
+export type { Block } from "./rows.js";

@@ -1,21 +1,15 @@
 /** Collects what all processes of a run report, and makes one history of it. */
 import { historyVersion } from "@holdfast/checker";
 import type { History, HistoryEvent } from "@holdfast/checker";
+import type { Entry } from "@holdfast/raft";
 import { machineMs } from "../clock.js";
 import type { UntimedEvent } from "../worker/protocol.js";
 import { appliedBy, replay } from "./committed-log.js";
-import type { NodeLog, Replayed } from "./committed-log.js";
+import type { FinalState, NodeLog, Replayed } from "./committed-log.js";
 import { commitTimes } from "./commit-times.js";
 import type { CommitSeen } from "./commit-times.js";
 import { guardWrites } from "./guard-writes.js";
 import type { GuardedReport } from "./guard-writes.js";
-
-/** Of a node at rest, after the run. */
-export interface FinalState {
-  readonly node: string;
-  readonly commitIndex: number;
-  readonly lastApplied: number;
-}
 
 export interface Evidence {
   readonly origin: string;
@@ -52,26 +46,41 @@ export class Recorder {
     const events = [...this.events, ...guardWrites(this.guarded, evidence.accepted)].sort((a, b) => a.at - b.at);
     const endAt = machineMs();
     const commitIndex = Math.max(0, ...evidence.finals.map((final) => final.commitIndex));
-    const entries = evidence.logs.find((log) => (log.entries?.at(-1)?.index ?? 0) >= commitIndex)?.entries ?? null;
-    const replayed = entries === null ? [] : replay(entries, commitIndex);
+    const teller = tellerOf(evidence.logs, commitIndex);
+    const snapshots = new Set(evidence.logs.map(({ baseIndex }) => baseIndex));
+    const replayed = teller === null ? [] : replay(teller.entries, commitIndex, snapshots);
     const times = commitTimes(replayed, this.seen, events, endAt);
     const committed = replayed.map(({ event }, at): HistoryEvent => ({ ...event, at: times[at] ?? endAt }));
-    const after = replayed.length === 0 ? [] : atTheEnd(evidence, replayed);
+    const after = atTheEnd(evidence, teller === null ? null : { node: teller.node, replayed });
     const last = after.map((event): HistoryEvent => ({ ...event, at: endAt }));
     const all = [...merged(committed, events), ...last];
     return { version: historyVersion, origin, nodes, electionTimeoutMs, firstIndex: 1, events: all };
   }
 }
 
-/** What each node has in its directory, and what it has come to. */
-function atTheEnd({ finals, logs }: Evidence, replayed: readonly Replayed[]): UntimedEvent[] {
-  const teller = logs.find((log) => log.entries !== null)?.node;
+/** Whose log tells what was committed: one that is known from the first entry to the last. Null: there is none. */
+export function tellerOf(
+  logs: readonly NodeLog[],
+  commitIndex: number,
+): { readonly node: string; readonly entries: readonly Entry[] } | null {
+  for (const { node, entries } of logs) {
+    if (entries !== null && (entries.at(-1)?.index ?? 0) >= commitIndex) return { node, entries };
+  }
+  return null;
+}
+
+/** What each node has in its directory, and what it has come to. Without a committed log to hold them against, single entries say nothing. */
+function atTheEnd(
+  { finals, logs }: Evidence,
+  told: { readonly node: string; readonly replayed: readonly Replayed[] } | null,
+): UntimedEvent[] {
   return finals.flatMap(({ node, commitIndex, lastApplied }) => {
     const log = logs.find((each) => each.node === node);
-    if (log === undefined || log.entries === null) return [];
-    const events = appliedBy(log, lastApplied, node === teller ? replayed : null);
-    const stateHash = replay(log.entries, lastApplied).at(-1)?.stateHash ?? "";
-    return [...events, { kind: "final", node, commitIndex, lastApplied, stateHash, configuration: null }];
+    if (log === undefined) return [];
+    const events = appliedBy(log, lastApplied, told?.node === node ? told.replayed : null);
+    const judged = told === null ? events.filter(({ kind }) => kind !== "applied") : events;
+    const { stateHash } = log;
+    return [...judged, { kind: "final", node, commitIndex, lastApplied, stateHash, configuration: null }];
   });
 }
 

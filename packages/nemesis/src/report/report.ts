@@ -6,7 +6,7 @@ import { cell, table } from "./markdown.js";
 
 export type ReportedFault = Pick<
   FaultRecord,
-  "text" | "from" | "to" | "outageMs" | "boundMs" | "bytesPassed" | "elections" | "termFrom" | "termTo"
+  "text" | "from" | "to" | "outageMs" | "waitP99Ms" | "boundMs" | "bytesPassed" | "elections" | "termFrom" | "termTo"
 >;
 
 export type ReportedRun = Pick<
@@ -24,6 +24,7 @@ export type ReportedRun = Pick<
   | "endedAt"
   | "load"
   | "store"
+  | "log"
   | "unavailability"
   | "expectations"
   | "isPassed"
@@ -80,12 +81,23 @@ function faults(run: ReportedRun): string[] {
     fault.to === null ? "" : at(fault.to, run),
     fault.text,
     duration(fault.outageMs),
+    duration(fault.waitP99Ms),
     fault.boundMs === null ? "" : duration(fault.boundMs),
     `${fault.elections}`,
     fault.termFrom === fault.termTo ? `${fault.termTo}` : `${fault.termFrom} to ${fault.termTo}`,
     fault.bytesPassed === null ? "" : `${fault.bytesPassed}`,
   ]);
-  const head = ["from", "to", "fault", "longest time without a grant", "bound", "elections", "term", "bytes passed"];
+  const head = [
+    "from",
+    "to",
+    "fault",
+    "longest time without a grant",
+    "p99",
+    "bound",
+    "elections",
+    "term",
+    "bytes passed",
+  ];
   return table(head, rows);
 }
 
@@ -129,7 +141,22 @@ function verdict(run: ReportedRun, events: readonly HistoryEvent[]): string[] {
     ...(more > 0 ? [`${more} more are in summary.json.`, ""] : []),
     `Kept, with the number of facts that were judged: ${kept.map((rule) => `${rule} ${judged(rule, counts)}`).join(", ")}.`,
     ...(silent.length === 0 ? [] : [`There was nothing to judge for: ${silent.join(", ")}.`]),
+    "",
+    ...logText(run.log),
   ];
+}
+
+/** How much of the log the rules that rest on it could see. */
+export function logText({ toldBy, snapshots }: ReportedRun["log"]): string[] {
+  const covered = snapshots.map(({ node, index, isWhole }) => {
+    const how = isWhole ? "what it wrote before is known still" : "before that only its state was compared";
+    return `${node} has a snapshot up to entry ${index} (${how})`;
+  });
+  const first =
+    toldBy === null
+      ? "**No node's log is known from the first entry on: the rules that rest on the committed log judged nothing.**"
+      : `The committed log is judged from the first entry on, as ${toldBy} wrote it.`;
+  return [covered.length === 0 ? first : `${first} ${covered.join("; ")}.`];
 }
 
 /** With the facts that the promise doesn't cover: clocks out of bounds, stopped clients, no quorum. */

@@ -51,7 +51,8 @@ export function faultRecords(steps: readonly DoneStep[], context: FaultContext):
     const counted = step.backFrom === "end" ? (to ?? from) : from;
     const elections = events.filter((event) => event.kind === "leader" && event.at >= from && event.at < until).length;
     const next = steps[at + 1]?.from ?? Number.POSITIVE_INFINITY;
-    const outageMs = longestGap(grants, counted, Math.max(until, counted), next);
+    const waits = waitsFor(grants, counted, Math.max(until, counted), next);
+    const outageMs = waits.at(-1) ?? 0;
     const waitedMs = noise.msWithin(counted, counted + Math.min(outageMs, until - counted));
     return {
       kind: step.action.kind,
@@ -59,6 +60,7 @@ export function faultRecords(steps: readonly DoneStep[], context: FaultContext):
       from,
       to,
       outageMs,
+      waitP99Ms: percentile(waits, 0.99),
       boundMs: step.backWithin === null ? null : boundMs(step.backWithin, electionTimeoutMs) + waitedMs,
       bytesPassed,
       elections,
@@ -69,19 +71,20 @@ export function faultRecords(steps: readonly DoneStep[], context: FaultContext):
 }
 
 /**
- * Between two grants, as far as it lies after `from` and before `next`, when another fault begins to be the cause; of those that began before
- * `until`. Without another grant and another fault: for ever.
+ * Between two grants, as far as they lie after `from` and before `next`, when another fault begins to be the cause; of those that began before
+ * `until`. Without another grant and another fault: for ever. Sorted.
  */
-function longestGap(grants: readonly number[], from: number, until: number, next: number): number {
-  let longest = 0;
+function waitsFor(grants: readonly number[], from: number, until: number, next: number): readonly number[] {
+  const waits: number[] = [];
   let last = from;
   for (const at of grants) {
     if (at <= from) continue;
-    if (last >= until) return longest;
-    longest = Math.max(longest, Math.min(at, next) - last);
+    if (last >= until) break;
+    waits.push(Math.min(at, next) - last);
     last = at;
   }
-  return last >= until ? longest : Math.max(longest, next - last);
+  if (last < until) waits.push(next - last);
+  return waits.sort((a, b) => a - b);
 }
 
 export function gapsAbove(grants: readonly number[], leastMs: number): readonly number[] {

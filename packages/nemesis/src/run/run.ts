@@ -5,8 +5,7 @@ import { check, encodeHistory } from "@holdfast/checker";
 import type { History } from "@holdfast/checker";
 import { machineMs } from "../clock.js";
 import { readNodeLog } from "../history/committed-log.js";
-import type { NodeLog } from "../history/committed-log.js";
-import type { FinalState } from "../history/recorder.js";
+import type { FinalState, NodeLog } from "../history/committed-log.js";
 import type { MachineFaults } from "../machine/machine.js";
 import type { Network, Parties } from "../network/network.js";
 import { reportMarkdown } from "../report/report.js";
@@ -20,9 +19,10 @@ import { Faults } from "./faults.js";
 import { judge } from "./judge.js";
 import { faultRecords, gapsAbove, loadFigures, ownElections, percentile, probeGrants, termAt } from "./measure.js";
 import type { FaultContext } from "./measure.js";
+import { tellerOf } from "../history/recorder.js";
 import { carryOut } from "./schedule.js";
 import type { DoneStep } from "./schedule.js";
-import type { ClusterFigures, RunSummary, StoreFigures } from "./summary.js";
+import type { ClusterFigures, LogFigures, RunSummary, StoreFigures } from "./summary.js";
 import { lockNames, nodeIds, prober, World, workerNames } from "./world.js";
 
 export interface RunOptions {
@@ -93,8 +93,9 @@ async function runWorld(world: World, { scenario, folder, seed }: RunOptions): P
   const evidence = { origin: scenario.name, nodes: nodeIds(scenario), electionTimeoutMs: scenario.electionTimeoutMs };
   const history = world.recorder.history({ ...evidence, finals, logs, accepted });
   writeFileSync(join(folder, "history.ndjson"), encodeHistory(history));
+  const log = logFigures(logs, finals);
   const base = { seed, mode: network.mode, startedWallTime, startedAt, endedAt };
-  const summary = summarize(world, scenario, { ...base, steps, store, history });
+  const summary = summarize(world, scenario, { ...base, steps, store, log, history });
   writeFileSync(join(folder, "summary.json"), `${JSON.stringify(summary, null, 2)}\n`);
   writeFileSync(join(folder, "report.md"), reportMarkdown(summary, history.events));
   writeFileSync(join(folder, "timeline.svg"), timelineSvg(summary, history.events));
@@ -104,6 +105,9 @@ async function runWorld(world: World, { scenario, folder, seed }: RunOptions): P
 async function start(world: World): Promise<void> {
   await Promise.all([...world.nodes.keys()].map((id) => world.startNode(id)));
   await until("a leader", readyMs, async () => {
+    const [exit] = world.exits;
+    if (exit !== undefined)
+      throw new Error(`${exit.node} ended with ${exit.end} before any fault: see ${exit.node}.log`);
     return [...(await world.askAll()).values()].some(({ role, lastApplied }) => role === "leader" && lastApplied > 0);
   });
   await Promise.all([...world.workers.values()].map((worker) => worker.start()));
@@ -153,11 +157,16 @@ function assertSound(world: World): void {
 async function stopAndRead(world: World, finals: readonly FinalState[]): Promise<readonly NodeLog[]> {
   await Promise.all([...world.workers.values()].map((worker) => worker.kill()));
   await Promise.all([...world.nodes.values()].map((node) => node.stop(stopMs)));
-  return Promise.all(finals.map(({ node }) => readNodeLog(node, world.node(node).directory)));
+  world.stopKeeping();
+  const { written } = world;
+  const logs = await Promise.all(finals.map((final) => readNodeLog(final, world.node(final.node).directory, written)));
+  written.remove();
+  return logs;
 }
 
 async function killAll(world: World): Promise<void> {
   world.stopWatching();
+  world.stopKeeping();
   const all = [...world.workers.values(), ...world.nodes.values()];
   await Promise.all(all.map((each) => each.kill()));
   await Promise.all(all.map((each) => each.closeLog()));
@@ -171,11 +180,12 @@ interface RunFacts {
   readonly endedAt: number;
   readonly steps: readonly DoneStep[];
   readonly store: StoreFigures;
+  readonly log: LogFigures;
   readonly history: History;
 }
 
 function summarize(world: World, scenario: Scenario, facts: RunFacts): RunSummary {
-  const { steps, store, history, seed, mode, startedWallTime, startedAt, endedAt } = facts;
+  const { steps, store, log, history, seed, mode, startedWallTime, startedAt, endedAt } = facts;
   const { events } = history;
   const grants = probeGrants(events, prober);
   const { electionTimeoutMs } = scenario;
@@ -207,10 +217,20 @@ function summarize(world: World, scenario: Scenario, facts: RunFacts): RunSummar
     load,
     cluster,
     store,
+    log,
     unavailability: { maxMs: gaps.at(-1) ?? 0, p99Ms: percentile(gaps, 0.99) },
     expectations,
     verdict,
     isPassed: verdict.ok && expectations.every(({ isMet }) => isMet),
+  };
+}
+
+function logFigures(logs: readonly NodeLog[], finals: readonly FinalState[]): LogFigures {
+  const commitIndex = Math.max(0, ...finals.map((final) => final.commitIndex));
+  const withSnapshot = logs.filter(({ baseIndex }) => baseIndex > 0);
+  return {
+    toldBy: tellerOf(logs, commitIndex)?.node ?? null,
+    snapshots: withSnapshot.map(({ node, baseIndex: index, entries }) => ({ node, index, isWhole: entries !== null })),
   };
 }
 
@@ -224,7 +244,8 @@ function clusterFigures({ events }: History, startedAt: number, context: FaultCo
   return {
     elections: count("leader"),
     ownElections: own,
-    installs: count("installed"),
+    // What is read from the directories afterwards bears a hash.
+    installs: after.filter((event) => event.kind === "installed" && event.stateHash === null).length,
     failovers,
     termFrom: termAt(events, startedAt),
     termTo,

@@ -24,6 +24,7 @@ export interface RunSummary {
   readonly load: LoadFigures;
   readonly cluster: ClusterFigures;
   readonly store: StoreFigures;
+  readonly log: LogFigures;
   /** Of all gaps between the probe's grants that are longer than its period. */
   readonly unavailability: { readonly maxMs: number; readonly p99Ms: number };
   readonly expectations: readonly Expectation[];
@@ -42,6 +43,8 @@ export interface FaultRecord {
   readonly to: number | null;
   /** The longest time without a grant to the probe that began while this fault was the newest. */
   readonly outageMs: number;
+  /** Of all waits between two grants in that time, 99 of 100 are no longer. */
+  readonly waitP99Ms: number;
   /** In which that must end; what the machine itself kept the nodes waiting is on top. Null: the scenario states none. */
   readonly boundMs: number | null;
   /** Bytes that have passed on the ways that it cut, while they were cut; null when it cuts none. */
@@ -72,6 +75,20 @@ export interface ClusterFigures {
   readonly termFrom: number;
   readonly termTo: number;
   readonly committed: number;
+}
+
+/** What the rules that rest on the committed log could look at. */
+export interface LogFigures {
+  /** The node whose log tells what was committed, from the first entry on. Null: nobody's is known so far back, and these rules judged nothing. */
+  readonly toldBy: string | null;
+  /** Of nodes that have a snapshot in the place of their first entries. */
+  readonly snapshots: readonly {
+    readonly node: string;
+    /** The last entry in it. */
+    readonly index: number;
+    /** What this node had written before is known still; else its state at this entry was compared, and not the entries up to it. */
+    readonly isWhole: boolean;
+  }[];
 }
 
 export interface StoreFigures {

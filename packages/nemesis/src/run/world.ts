@@ -6,6 +6,7 @@ import type { NodeStatus } from "@holdfast/wire";
 import { machineMs } from "../clock.js";
 import { NodeLogs } from "../history/node-log.js";
 import { Recorder } from "../history/recorder.js";
+import { keepEveryMs, WrittenLogs } from "../history/written-logs.js";
 import type { MachineFault, MachineFaults } from "../machine/machine.js";
 import { harness } from "../network/network.js";
 import type { Network, Party } from "../network/network.js";
@@ -45,6 +46,7 @@ export class World {
   readonly recorder: Recorder = new Recorder();
   readonly logs: NodeLogs = new NodeLogs();
   readonly noise: Noise = new Noise();
+  readonly written: WrittenLogs;
   readonly links: Links;
   readonly nodes: ReadonlyMap<Party, NodeProcess>;
   readonly workers: ReadonlyMap<Party, WorkerProcess>;
@@ -60,11 +62,14 @@ export class World {
   private readonly statuses = new Map<Party, NodeStatus>();
   private isQuorumUp: boolean | null = null;
   private isWatching = true;
+  private readonly keeping: NodeJS.Timeout;
 
   constructor(parts: WorldParts) {
     this.parts = parts;
     const { scenario, folder, network, machine, storeWays } = parts;
     this.links = new Links(network, storeWays);
+    this.written = new WrittenLogs(join(folder, "data", "written"));
+    this.keeping = setInterval(() => this.keepWritten(), keepEveryMs).unref();
     const ids = nodeIds(scenario);
     this.nodes = new Map(ids.map((id) => [id, this.makeNode(id, ids, folder, network, machine)]));
     const names = workerNames(scenario);
@@ -114,6 +119,16 @@ export class World {
   stopWatching(): void {
     this.noise.stop();
     this.isWatching = false;
+  }
+
+  /** Nodes have stopped: what they wrote last is kept, and nothing more comes. */
+  stopKeeping(): void {
+    clearInterval(this.keeping);
+    this.keepWritten();
+  }
+
+  private keepWritten(): void {
+    for (const { id, directory } of this.nodes.values()) this.written.keep(id, directory);
   }
 
   /** Tells the history when a majority comes or goes. */

@@ -28,7 +28,14 @@ describe("a run's report", () => {
 
   it("is short when there is little to say", () => {
     const { verdict } = sampleRun;
-    const quiet = { ...sampleRun, faults: [], expectations: [], seed: null, isPassed: true };
+    const quiet = {
+      ...sampleRun,
+      log: { toldBy: null, snapshots: [] },
+      faults: [],
+      expectations: [],
+      seed: null,
+      isPassed: true,
+    };
     const counts = { ...verdict.counts, found: verdict.counts.excluded, excluded: verdict.counts.found };
     assertGolden("quiet.md", reportMarkdown({ ...quiet, verdict: { violations: [], counts } }, []));
   });

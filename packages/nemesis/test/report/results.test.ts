@@ -18,10 +18,11 @@ function run(scenario: string, more: Partial<RunResult> = {}): RunResult {
     startedWallTime: "2026-12-01T08:36:02.180Z",
     startedAt: 1_000,
     endedAt: 37_000,
-    faults: [{ ...fault, outageMs: 300.4, boundMs: 4_500, bytesPassed: 0 }],
+    faults: [{ ...fault, outageMs: 300.4, waitP99Ms: 70, boundMs: 4_500, bytesPassed: 0 }],
     load: { operations: 20, grants: 10, releases: 10, unknown: 0, losses: 0 },
     cluster: { elections: 1, ownElections: 1, installs: 0, failovers: 1, termFrom: 1, termTo: 2, committed: 20 },
     store: { guardedWrites: 5, refused: 0, lostGuarded: 0, unguardedWrites: 5, lostUnguarded: 0 },
+    log: { toldBy: "n1", snapshots: [] },
     unavailability: { maxMs: 300, p99Ms: 300 },
     expectations: [],
     isPassed: true,
@@ -31,10 +32,10 @@ function run(scenario: string, more: Partial<RunResult> = {}): RunResult {
 }
 
 test("runs are summed up by scenario, those from seeds as one", () => {
-  const worse = { ...fault, outageMs: 800, boundMs: 6_000, bytesPassed: 7 };
+  const worse = { ...fault, outageMs: 800, waitP99Ms: 70, boundMs: 6_000, bytesPassed: 7 };
   const store = { guardedWrites: 5, refused: 1, lostGuarded: 0, unguardedWrites: 6, lostUnguarded: 4 };
   const cluster = { ...run("").cluster, elections: 3, ownElections: 2 };
-  const unbounded = [{ ...fault, outageMs: 50, boundMs: null, bytesPassed: null }];
+  const unbounded = [{ ...fault, outageMs: 50, waitP99Ms: 50, boundMs: null, bytesPassed: null }];
   const text = resultsText([
     run("split"),
     run("drawn-8", { seed: 8, mode: "proxy", nodes: ["n1", "n2", "n3", "n4", "n5"], faults: unbounded }),

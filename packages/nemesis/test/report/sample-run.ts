@@ -93,6 +93,7 @@ export const sampleRun: ReportedRun = {
       from: start + 1_000,
       to: start + 6_000,
       outageMs: 412.4,
+      waitP99Ms: 380.5,
       boundMs: null,
       bytesPassed: null,
       elections: 0,
@@ -104,6 +105,7 @@ export const sampleRun: ReportedRun = {
       from: start + 7_000,
       to: start + 9_900,
       outageMs: 1_100,
+      waitP99Ms: 1_100,
       boundMs: 3_000,
       bytesPassed: 0,
       elections: 1,
@@ -115,6 +117,7 @@ export const sampleRun: ReportedRun = {
       from: start + 9_000,
       to: null,
       outageMs: Number.POSITIVE_INFINITY,
+      waitP99Ms: Number.POSITIVE_INFINITY,
       boundMs: 3_000,
       bytesPassed: null,
       elections: 0,
@@ -125,6 +128,13 @@ export const sampleRun: ReportedRun = {
   load: { operations: 13, grants: 8, releases: 6, unknown: 1, losses: 1 },
   cluster: { elections: 1, failovers: 1, termFrom: 1, termTo: 2, committed: 15 },
   store: { guardedWrites: 2, refused: 1, lostGuarded: 0, unguardedWrites: 3, lostUnguarded: 1 },
+  log: {
+    toldBy: "n1",
+    snapshots: [
+      { node: "n1", index: 9, isWhole: true },
+      { node: "n2", index: 12, isWhole: false },
+    ],
+  },
   unavailability: { maxMs: 1_100, p99Ms: 1_100 },
   expectations: [
     { text: "stale writes refused by the guard: at least 1", found: "1", isMet: true },

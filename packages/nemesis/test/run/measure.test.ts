@@ -41,6 +41,15 @@ describe("the outage of a fault", () => {
     assert.deepEqual(outagesOf([step(100, 300), step(500, 600)], [90, 350, 480, 900, 1_010]), [250, 400]);
   });
 
+  it("is told beside what all but the longest of many waits stay within", () => {
+    const grants = [...Array.from({ length: 120 }, (_, at) => 101 + at), 900, 1_010];
+    const events = grantsAt(...grants);
+    const context = { events, grants, electionTimeoutMs: 100, endedAt: 1_000, noise };
+    const [record] = faultRecords([step(100, 500)], context);
+    assert.equal(record?.outageMs, 680);
+    assert.equal(record?.waitP99Ms, 110);
+  });
+
   it("is endless when no grant comes any more", () => {
     assert.deepEqual(outagesOf([step(100, 500)], [50, 90, 400]), [Number.POSITIVE_INFINITY]);
   });
