@@ -9,6 +9,8 @@ const faultSeconds = { min: 1, max: 9 };
 const pauseSeconds = 7;
 /** Nobody is hurt before a write that a pause has held up has arrived: what was cut off for so long TCP tries again after as long. */
 const pauseCalmSeconds = 8;
+/** In so many runs nodes take a snapshot every few seconds, and whoever was away for longer gets one. */
+const snapshotShare = 0.5;
 
 export function drawScenario(seed: number, nodes: 3 | 5): Scenario {
   const random = new Random(seed);
@@ -33,7 +35,8 @@ export function drawScenario(seed: number, nodes: 3 | 5): Scenario {
     mode: "any",
     ttlMs: 2_000,
     electionTimeoutMs: 500,
-    limits: {},
+    // Drawn last: the schedule of a seed doesn't depend on it.
+    limits: random.chance(snapshotShare) ? { snapshotEntries: 200, trailingEntriesMax: 50 } : {},
     fastSeconds: loadSeconds,
     seconds: loadSeconds,
     holdMs: 40,

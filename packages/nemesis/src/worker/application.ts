@@ -23,6 +23,7 @@ export class Application {
   private readonly releases: Map<number, number>;
   private nextCall: number;
   private readonly giveUp = new AbortController();
+  private readonly sessions: SessionEnds;
 
   private constructor(parts: {
     order: WorkerOrder;
@@ -31,6 +32,7 @@ export class Application {
     tap: Tap;
     held: Set<HeldLock>;
     releases: Map<number, number>;
+    sessions: SessionEnds;
   }) {
     this.order = parts.order;
     this.reporter = parts.reporter;
@@ -39,11 +41,13 @@ export class Application {
     this.held = parts.held;
     this.releases = parts.releases;
     this.nextCall = parts.order.firstCall;
+    this.sessions = parts.sessions;
   }
 
   static async open(order: WorkerOrder, reporter: Reporter): Promise<Application> {
     const { client, addresses, endpoints, ttlMs } = order;
     const held = new Set<HeldLock>();
+    const sessions = new SessionEnds();
     const releases = new Map<number, number>();
     const ports = createNodePorts();
     const events = {
@@ -55,22 +59,28 @@ export class Application {
     const tap = new Tap(client, { transport: ports.transport, addresses, reporter, events });
     subscribe("holdfast:client:session", (message) => {
       const { session, state, reason } = message as SessionDiagnostic;
-      if (state === "ended" && session !== null) tap.onSessionEnded(session, String(reason));
+      if (state !== "ended" || session === null) return;
+      tap.onSessionEnded(session, String(reason));
+      sessions.onEnd();
     });
     const holdfast = await connectWith(
       { endpoints, ttlMs, connectTimeoutMs: connectMs, info: client },
       { ...ports, transport: tap },
     );
-    return new Application({ order, reporter, holdfast, tap, held, releases });
+    return new Application({ order, reporter, holdfast, tap, held, releases, sessions });
   }
 
-  /** Null when it was not granted. */
+  /**
+   * Null when it was not granted. The prober doesn't ask again in another session for what its lost one may have been granted meanwhile:
+   * that stays closed until the lost one expires, and says nothing of the service.
+   */
   async acquire(name: string): Promise<HeldLock | null> {
     const op = { kind: "acquire", names: [name], mode: "exclusive", slots: 0, wait: true, maxHoldMs: 0 } as const;
     const call = this.begin(op);
+    const signals = [this.giveUp.signal, ...(this.order.role === "prober" ? [this.sessions.nextEnd] : [])];
     let lock: Lock;
     try {
-      lock = await this.holdfast.acquire(name, { waitMs, info: infoFor(call), signal: this.giveUp.signal });
+      lock = await this.holdfast.acquire(name, { waitMs, info: infoFor(call), signal: AbortSignal.any(signals) });
     } catch (error) {
       this.end(call, this.acquireFailure(error, call));
       return null;
@@ -127,6 +137,20 @@ export class Application {
 }
 
 class Abandoned extends Error {}
+
+class SessionEnds {
+  private next = new AbortController();
+
+  /** Aborted when the session that runs now, or else the next one, has ended. */
+  get nextEnd(): AbortSignal {
+    return this.next.signal;
+  }
+
+  onEnd(): void {
+    this.next.abort(new Abandoned());
+    this.next = new AbortController();
+  }
+}
 
 /** What is no error of the library's is a fault of ours. */
 function codeOf(error: unknown): string {
