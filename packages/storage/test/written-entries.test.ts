@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import type { Entry } from "@holdfast/raft";
 import { readWrittenBlocks, StorageError } from "../src/index.js";
-import { append, entriesAfter, index, newPath, nothing, payloads } from "./fixture.js";
+import { append, entriesAfter, index, newPath, nothing, openFormed, payloads } from "./fixture.js";
 import { storeWith } from "./store-fixture.js";
 
 /** Of the one log of a database that was opened once. */
@@ -40,10 +40,29 @@ test("a log file tells all entries that were ever appended, those too that were 
   await opened.close();
 });
 
+test("a table tells them as well", async () => {
+  const { directory, opened, entries } = await storeWith(4, 4);
+  await opened.close();
+  // A start makes a table of what the log held.
+  await (await openFormed(directory)).opened.close();
+  const folder = join(directory, "db");
+  const tables = (await readdir(folder)).filter((name) => name.endsWith(".ldb"));
+  const found = (await Promise.all(tables.map((name) => writtenIn(join(folder, name))))).flat();
+  assertEntries(
+    found.sort((one, other) => one.index - other.index),
+    entries,
+  );
+  const copy = `${await newPath()}.ldb`;
+  await writeFile(copy, (await readFile(join(folder, tables[0] ?? "none"))).subarray(0, -5));
+  await assert.rejects(readWrittenBlocks(copy), (error: unknown) => {
+    return error instanceof StorageError && error.code === "damaged";
+  });
+});
+
 test("an end that is cut off is passed over, and what is no log is refused", async () => {
   const { directory, opened, entries } = await storeWith(4, 4);
   await opened.close();
-  const copy = await newPath();
+  const copy = `${await newPath()}.log`;
   await copyFile(await logOf(directory), copy);
   const whole = await readFile(copy);
   await writeFile(copy, whole.subarray(0, whole.length - 10));

@@ -44,8 +44,9 @@ export async function readNodeLog(
     const tail = entries.filter(({ index }) => index > baseIndex);
     const machine = await machineIn(opened.store);
     const baseHash = baseIndex === 0 ? null : machine.stateHash();
+    const end = { index: baseIndex, chain: base.chain };
     const blocks = baseIndex === 0 ? [] : await written.blocksOf(node);
-    const whole = wholeLog({ index: baseIndex, chain: base.chain }, tail, blocks);
+    const whole = wholeLog(end, tail, blocks);
     for (const { index, kind, payload } of tail) {
       if (kind === "command" && index <= lastApplied) machine.apply(index, decodeCommand(payload));
     }

@@ -1,18 +1,22 @@
 /**
- * Keeps what nodes write to their logs, although they remove what a snapshot covers. LevelDB appends to `.log` files and then deletes them:
- * a hard link keeps each of them, from its first moment on, for nothing but its space. No node notices.
+ * Keeps what nodes write to their logs, although they remove what a snapshot covers. A hard link keeps each file of their databases, with what
+ * is appended to it later, for nothing but its space; no node notices. A file may be gone before it is linked, when LevelDB compacts: what was
+ * in it then stands in another one, for as long as the node has not removed it, and that is longer than a look takes.
  */
-import { linkSync, mkdirSync, readdirSync, rmSync, statSync } from "node:fs";
+import { linkSync, mkdirSync, readdirSync, rmSync, statSync, watch } from "node:fs";
+import type { FSWatcher } from "node:fs";
 import { join } from "node:path";
 import type { Entry } from "@holdfast/raft";
-import { readWrittenBlocks } from "@holdfast/storage";
+import { readWrittenBlocks, StorageError } from "@holdfast/storage";
 import type { Block } from "@holdfast/storage";
 
-/** LevelDB keeps a file for megabytes of writes, or until the next start: far longer than this. */
+/** How soon a new database is found; its new files are linked when they are made. */
 export const keepEveryMs = 100;
 
 export class WrittenLogs {
   private readonly folder: string;
+  /** Database -> who tells of its new files. */
+  private readonly watchers = new Map<string, { readonly inode: number; readonly watcher: FSWatcher }>();
 
   /** `folder` is made when the first file is kept; on the file system of the data directories. */
   constructor(folder: string) {
@@ -25,21 +29,41 @@ export class WrittenLogs {
    */
   keep(node: string, directory: string): void {
     const from = join(directory, "db");
-    for (const name of namesIn(from)) {
-      if (name.endsWith(".log")) this.link(node, join(from, name), name);
-    }
+    unlessRefused(() => this.watch(node, from));
+    this.linkAll(node, from);
+  }
+
+  /** Nothing new is kept any more. */
+  stop(): void {
+    for (const { watcher } of this.watchers.values()) watcher.close();
+    this.watchers.clear();
   }
 
   /** Every block of entries that is known to have been written by this node. */
   async blocksOf(node: string): Promise<readonly Block[]> {
     const folder = join(this.folder, node);
     const blocks: Block[] = [];
-    for (const name of namesIn(folder).sort()) blocks.push(...(await readWrittenBlocks(join(folder, name))));
+    for (const name of namesIn(folder).sort()) blocks.push(...(await blocksIn(join(folder, name))));
     return blocks;
   }
 
   remove(): void {
     rmSync(this.folder, { recursive: true, force: true });
+  }
+
+  private watch(node: string, from: string): void {
+    const inode = statSync(from).ino;
+    const known = this.watchers.get(from);
+    if (known?.inode === inode) return;
+    known?.watcher.close();
+    const watcher = watch(from, { persistent: false }, () => this.linkAll(node, from));
+    // What it no longer tells of shows in wholeLog.
+    watcher.on("error", () => watcher.close());
+    this.watchers.set(from, { inode, watcher });
+  }
+
+  private linkAll(node: string, from: string): void {
+    for (const name of namesIn(from)) if (/\.(log|ldb)$/.test(name)) this.link(node, join(from, name), name);
   }
 
   private link(node: string, file: string, name: string): void {
@@ -78,6 +102,16 @@ export function wholeLog(
     chain = found.previousChain;
   }
   return [...before.reverse(), ...tail];
+}
+
+/** Nothing of a file that its writer didn't finish when it was killed: what is missing for that shows in wholeLog. */
+async function blocksIn(file: string): Promise<readonly Block[]> {
+  try {
+    return await readWrittenBlocks(file);
+  } catch (error) {
+    if (error instanceof StorageError) return [];
+    throw error;
+  }
 }
 
 function namesIn(folder: string): string[] {

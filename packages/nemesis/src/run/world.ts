@@ -125,6 +125,7 @@ export class World {
   stopKeeping(): void {
     clearInterval(this.keeping);
     this.keepWritten();
+    this.written.stop();
   }
 
   private keepWritten(): void {

@@ -1,5 +1,14 @@
 import assert from "node:assert/strict";
-import { appendFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  appendFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
@@ -9,6 +18,7 @@ import type { StoreWrite } from "@holdfast/storage";
 import { encodeSnapshotPiece, entryCodec } from "@holdfast/wire";
 import { LockMachine } from "@holdfast/lock";
 import { appliedBy, readNodeLog, replay } from "../../src/history/committed-log.js";
+import { until } from "../until.js";
 import { wholeLog, WrittenLogs } from "../../src/history/written-logs.js";
 
 const root = mkdtempSync(join(tmpdir(), "holdfast-written-"));
@@ -117,4 +127,20 @@ it("a file is kept from its first moment on, with what is written to it later", 
   written.keep("n1", directory);
   assert.ok((await written.blocksOf("n1")).length > 0);
   written.keep("n1", join(root, "nowhere"));
+  written.stop();
+});
+
+it("a new file is kept when it is made", async () => {
+  const directory = join(root, "watched");
+  mkdirSync(join(directory, "db"), { recursive: true });
+  const written = new WrittenLogs(join(root, "seen-at-once"));
+  written.keep("n1", directory);
+  const other = join(await compacted("model", null), "db");
+  const log = readdirSync(other).find((name) => name.endsWith(".log")) ?? "none";
+  const file = join(directory, "db", "000007.log");
+  writeFileSync(file, readFileSync(join(other, log)));
+  await until("it is linked", () => statSync(file).nlink === 2);
+  rmSync(file);
+  assert.ok((await written.blocksOf("n1")).length > 0);
+  written.stop();
 });
