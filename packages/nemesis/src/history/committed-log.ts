@@ -12,8 +12,9 @@ import type { WrittenLogs } from "./written-logs.js";
 
 export interface NodeLog {
   readonly node: string;
-  /** The last entry that a snapshot covers; 0: there is no snapshot. */
+  /** The last entry that a snapshot covers, and the chain value there; 0: there is no snapshot. */
   readonly baseIndex: number;
+  readonly baseChain: number;
   /** Of the state in that snapshot; null when there is none. */
   readonly baseHash: string | null;
   /** What the directory holds behind `baseIndex`. */
@@ -22,6 +23,8 @@ export interface NodeLog {
   readonly stateHash: string;
   /** From the first entry on, with those that the node has removed since; null when one of these is known no more. */
   readonly entries: readonly Entry[] | null;
+  /** False: some of `entries` are known from another node alone. */
+  readonly isOwn: boolean;
 }
 
 /** Of a node at rest, after the run. */
@@ -29,6 +32,28 @@ export interface FinalState {
   readonly node: string;
   readonly commitIndex: number;
   readonly lastApplied: number;
+}
+
+/**
+ * Of all nodes. When none of them is known to have written everything itself, the one that reaches farthest is completed by what the others
+ * wrote: equal chain values say that it is the same log. Rejects as readNodeLog.
+ */
+export async function readNodeLogs(
+  finals: readonly FinalState[],
+  directoryOf: (node: string) => string,
+  written: WrittenLogs,
+): Promise<readonly NodeLog[]> {
+  const logs = await Promise.all(finals.map((final) => readNodeLog(final, directoryOf(final.node), written)));
+  const farthest = logs.toSorted((one, other) => endOf(other) - endOf(one))[0];
+  if (farthest === undefined || logs.some((log) => log.entries !== null && endOf(log) === endOf(farthest))) return logs;
+  const blocks = (await Promise.all(logs.map(({ node }) => written.blocksOf(node)))).flat();
+  const { baseIndex: index, baseChain: chain, tail } = farthest;
+  const completed = { ...farthest, entries: wholeLog({ index, chain }, tail, blocks), isOwn: false };
+  return logs.map((log) => (log === farthest ? completed : log));
+}
+
+function endOf({ baseIndex, tail }: NodeLog): number {
+  return tail.at(-1)?.index ?? baseIndex;
 }
 
 /** `written`: what nodes were seen to write while they ran. Rejects with StorageError for a directory that no node would start from. */
@@ -44,13 +69,21 @@ export async function readNodeLog(
     const tail = entries.filter(({ index }) => index > baseIndex);
     const machine = await machineIn(opened.store);
     const baseHash = baseIndex === 0 ? null : machine.stateHash();
-    const end = { index: baseIndex, chain: base.chain };
     const blocks = baseIndex === 0 ? [] : await written.blocksOf(node);
-    const whole = wholeLog(end, tail, blocks);
+    const whole = wholeLog({ index: baseIndex, chain: base.chain }, tail, blocks);
     for (const { index, kind, payload } of tail) {
       if (kind === "command" && index <= lastApplied) machine.apply(index, decodeCommand(payload));
     }
-    return { node, baseIndex, baseHash, tail, stateHash: machine.stateHash(), entries: whole };
+    return {
+      node,
+      baseIndex,
+      baseChain: base.chain,
+      baseHash,
+      tail,
+      stateHash: machine.stateHash(),
+      entries: whole,
+      isOwn: true,
+    };
   } finally {
     await opened.close();
   }

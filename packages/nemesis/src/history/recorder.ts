@@ -62,9 +62,9 @@ export class Recorder {
 export function tellerOf(
   logs: readonly NodeLog[],
   commitIndex: number,
-): { readonly node: string; readonly entries: readonly Entry[] } | null {
-  for (const { node, entries } of logs) {
-    if (entries !== null && (entries.at(-1)?.index ?? 0) >= commitIndex) return { node, entries };
+): { readonly node: string; readonly entries: readonly Entry[]; readonly isOwn: boolean } | null {
+  for (const { node, entries, isOwn } of logs) {
+    if (entries !== null && (entries.at(-1)?.index ?? 0) >= commitIndex) return { node, entries, isOwn };
   }
   return null;
 }

@@ -155,7 +155,7 @@ export function logText({ toldBy, snapshots }: ReportedRun["log"]): string[] {
   const first =
     toldBy === null
       ? "**No node's log is known from the first entry on: the rules that rest on the committed log judged nothing.**"
-      : `The committed log is judged from the first entry on, as ${toldBy} wrote it.`;
+      : `The committed log is judged from the first entry on, as written by ${toldBy}.`;
   return [covered.length === 0 ? first : `${first} ${covered.join("; ")}.`];
 }
 

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { check, encodeHistory } from "@holdfast/checker";
 import type { History } from "@holdfast/checker";
 import { machineMs } from "../clock.js";
-import { readNodeLog } from "../history/committed-log.js";
+import { readNodeLogs } from "../history/committed-log.js";
 import type { FinalState, NodeLog } from "../history/committed-log.js";
 import type { MachineFaults } from "../machine/machine.js";
 import type { Network, Parties } from "../network/network.js";
@@ -159,7 +159,7 @@ async function stopAndRead(world: World, finals: readonly FinalState[]): Promise
   await Promise.all([...world.nodes.values()].map((node) => node.stop(stopMs)));
   world.stopKeeping();
   const { written } = world;
-  const logs = await Promise.all(finals.map((final) => readNodeLog(final, world.node(final.node).directory, written)));
+  const logs = await readNodeLogs(finals, (node) => world.node(node).directory, written);
   written.remove();
   return logs;
 }
@@ -228,9 +228,12 @@ function summarize(world: World, scenario: Scenario, facts: RunFacts): RunSummar
 function logFigures(logs: readonly NodeLog[], finals: readonly FinalState[]): LogFigures {
   const commitIndex = Math.max(0, ...finals.map((final) => final.commitIndex));
   const withSnapshot = logs.filter(({ baseIndex }) => baseIndex > 0);
+  const teller = tellerOf(logs, commitIndex);
   return {
-    toldBy: tellerOf(logs, commitIndex)?.node ?? null,
-    snapshots: withSnapshot.map(({ node, baseIndex: index, entries }) => ({ node, index, isWhole: entries !== null })),
+    toldBy: teller === null ? null : teller.isOwn ? teller.node : `${teller.node} and others`,
+    snapshots: withSnapshot.map(({ node, baseIndex: index, entries, isOwn }) => {
+      return { node, index, isWhole: entries !== null && isOwn };
+    }),
   };
 }
 

@@ -79,7 +79,10 @@ export interface ClusterFigures {
 
 /** What the rules that rest on the committed log could look at. */
 export interface LogFigures {
-  /** The node whose log tells what was committed, from the first entry on. Null: nobody's is known so far back, and these rules judged nothing. */
+  /**
+   * The node whose log tells what was committed, from the first entry on; "n1 and others": completed by what these wrote. Null: nobody's is
+   * known so far back, and these rules judged nothing.
+   */
   readonly toldBy: string | null;
   /** Of nodes that have a snapshot in the place of their first entries. */
   readonly snapshots: readonly {

@@ -32,7 +32,7 @@ function hashAt(index: number): string {
 function nodeLog(node: string, baseIndex: number, more: Partial<NodeLog> = {}): NodeLog {
   const tail = entries.filter(({ index }) => index > baseIndex);
   const baseHash = baseIndex === 0 ? null : hashAt(baseIndex);
-  return { node, baseIndex, baseHash, tail, stateHash: hashAt(9), entries, ...more };
+  return { node, baseIndex, baseChain: 0, baseHash, tail, stateHash: hashAt(9), entries, isOwn: true, ...more };
 }
 
 function verdictOn(logs: readonly NodeLog[]): Verdict {

@@ -17,7 +17,7 @@ import { openDataDirectory } from "@holdfast/storage";
 import type { StoreWrite } from "@holdfast/storage";
 import { encodeSnapshotPiece, entryCodec } from "@holdfast/wire";
 import { LockMachine } from "@holdfast/lock";
-import { appliedBy, readNodeLog, replay } from "../../src/history/committed-log.js";
+import { appliedBy, readNodeLog, readNodeLogs, replay } from "../../src/history/committed-log.js";
 import { until } from "../until.js";
 import { wholeLog, WrittenLogs } from "../../src/history/written-logs.js";
 
@@ -61,8 +61,8 @@ describe("a whole log", () => {
 
 const nothing: StoreWrite = { hardState: null, truncateFrom: null, entries: [], chunk: null, removeThrough: null };
 
-/** A directory whose node wrote ten entries and then a snapshot in the place of seven of them, seen by `written` or not. */
-async function compacted(name: string, written: WrittenLogs | null): Promise<string> {
+/** A directory whose node wrote entries and then a snapshot in the place of the first seven of them, seen by `written` as `node`'s or not. */
+async function compacted(name: string, written: WrittenLogs | null, node = "n1", howMany = 10): Promise<string> {
   const directory = join(root, name);
   const configuration = { voters: [], outgoing: [], learners: [], removed: [] };
   const opened = await openDataDirectory({
@@ -73,9 +73,9 @@ async function compacted(name: string, written: WrittenLogs | null): Promise<str
   });
   const position = { term: 0 as never, index: 0 as never };
   const { store } = await opened.form("c0ffee", { position, chain: 0, configuration });
-  const entries = entriesAfter(start, 1, 10);
+  const entries = entriesAfter(start, 1, howMany);
   await store.write({ ...nothing, hardState: { term: 1 as never, votedFor: null }, entries });
-  written?.keep("n1", directory);
+  written?.keep(node, directory);
   const seventh = entries[6] as Entry;
   const base = { position: { index: seventh.index, term: seventh.term }, chain: seventh.chain, configuration };
   const cursor = new LockMachine().beginSnapshot();
@@ -110,6 +110,27 @@ it("without them its snapshot and the entries behind it are all there is", async
   assert.equal(log.entries, null);
   const kinds = appliedBy(log, 10, null).map((event) => (event.kind === "applied" ? event.index : event.kind));
   assert.deepEqual(kinds, ["started", "installed", 8, 9, 10]);
+});
+
+it("a log that no node wrote all of is put together from what all wrote", async () => {
+  const written = new WrittenLogs(join(root, "together"));
+  const directories: Readonly<Record<string, string>> = {
+    n1: await compacted("farthest", null, "n1", 12),
+    n2: await compacted("behind", null, "n2", 10),
+  };
+  const finals = ["n1", "n2"].map((node) => ({ ...final, node }));
+  const read = (): ReturnType<typeof readNodeLogs> => readNodeLogs(finals, (node) => directories[node] ?? "", written);
+  assert.deepEqual(
+    (await read()).map(({ entries }) => entries),
+    [null, null],
+  );
+  await compacted("seen-as-n2", written, "n2", 10);
+  const [first, second] = await read();
+  assert.equal(first?.entries?.length, 12);
+  assert.equal(first.isOwn, false);
+  assert.equal(second?.entries?.length, 10);
+  assert.equal(second.isOwn, true);
+  written.stop();
 });
 
 it("a file is kept from its first moment on, with what is written to it later", async () => {
