@@ -4,6 +4,8 @@ import type { History, HistoryEvent } from "@holdfast/checker";
 import type { Entry } from "@holdfast/raft";
 import { machineMs } from "../clock.js";
 import type { UntimedEvent } from "../worker/protocol.js";
+import { acknowledgements } from "./acknowledgements.js";
+import type { AcknowledgedReport } from "./acknowledgements.js";
 import { appliedBy, replay } from "./committed-log.js";
 import type { FinalState, NodeLog, Replayed } from "./committed-log.js";
 import { commitTimes } from "./commit-times.js";
@@ -24,6 +26,7 @@ export interface Evidence {
 export class Recorder {
   readonly events: HistoryEvent[] = [];
   readonly guarded: GuardedReport[] = [];
+  private readonly acknowledged: AcknowledgedReport[] = [];
   private readonly seen: CommitSeen[] = [];
 
   /** Now, or when its own process says that it was. */
@@ -35,6 +38,10 @@ export class Recorder {
     this.guarded.push(report);
   }
 
+  acknowledgedBy(report: AcknowledgedReport): void {
+    this.acknowledged.push(report);
+  }
+
   commitSeen(index: number): void {
     const last = this.seen.at(-1)?.index ?? 0;
     if (index > last) this.seen.push({ at: machineMs(), index });
@@ -43,7 +50,9 @@ export class Recorder {
   /** When everything has stopped. */
   history(evidence: Evidence): History {
     const { origin, nodes, electionTimeoutMs } = evidence;
-    const events = [...this.events, ...guardWrites(this.guarded, evidence.accepted)].sort((a, b) => a.at - b.at);
+    const writes = guardWrites(this.guarded, evidence.accepted);
+    const words = acknowledgements(this.acknowledged, this.events);
+    const events = [...this.events, ...writes, ...words].sort((a, b) => a.at - b.at);
     const endAt = machineMs();
     const commitIndex = Math.max(0, ...evidence.finals.map((final) => final.commitIndex));
     const teller = tellerOf(evidence.logs, commitIndex);

@@ -244,6 +244,9 @@ export class World {
       case "guarded":
         this.recorder.guardedOperation({ ...report, client });
         return;
+      case "acknowledgedBy":
+        this.recorder.acknowledgedBy(report);
+        return;
       case "atGate":
         this.onGate?.(worker);
         return;

@@ -54,6 +54,14 @@ export type Report =
       readonly token: number;
       readonly result: "accepted" | "refused" | "unknown";
     }
+  /** The word that keepalives up to `number` have renewed the session has come from this node. */
+  | {
+      readonly at: number;
+      readonly kind: "acknowledgedBy";
+      readonly node: string;
+      readonly session: number;
+      readonly number: number;
+    }
   /** It holds a lock, or holds none any more. */
   | { readonly at: number; readonly kind: "holding"; readonly name: string | null }
   /** Its client is closed, nothing is open. */

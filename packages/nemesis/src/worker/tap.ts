@@ -31,6 +31,11 @@ export interface TapEvents {
   releaseOf(acquire: number): number | null;
 }
 
+/** At the other end of a socket: its own word, once it has been heard. */
+interface Peer {
+  node: string | null;
+}
+
 type NumberedCommand = Extract<ReturnType<typeof decodeCommand>, { readonly request: number }>;
 
 export class Tap implements Transport {
@@ -61,9 +66,10 @@ export class Tap implements Transport {
   }
 
   open(endpoint: string, events: SocketEvents): Socket {
+    const peer: Peer = { node: null };
     const socket = this.transport.open(this.addresses[endpoint] ?? endpoint, {
       onOpened: () => events.onOpened(),
-      onFrame: (frame) => this.onFrame(frame, events),
+      onFrame: (frame) => this.onFrame(frame, events, peer),
       onPong: () => events.onPong(),
       onClosed: (problem) => events.onClosed(problem),
     });
@@ -129,12 +135,12 @@ export class Tap implements Transport {
     return this.events.releaseOf(acquire) ?? acquire;
   }
 
-  private onFrame(frame: Uint8Array, events: SocketEvents): void {
+  private onFrame(frame: Uint8Array, events: SocketEvents, peer: Peer): void {
     const messages = decodeServerFrame(frame);
     const ended = new Set<number>();
     let isRenewed = false;
     for (const message of messages) {
-      this.onHeard(message);
+      this.onHeard(message, peer);
       const over = endedBy(message);
       if (over !== null) ended.add(over);
       if (message.kind === "acknowledged" || message.kind === "sessionOpened") isRenewed = true;
@@ -145,9 +151,10 @@ export class Tap implements Transport {
     if (isRenewed) this.events.onRenewed();
   }
 
-  private onHeard(message: ServerMessage): void {
+  private onHeard(message: ServerMessage, peer: Peer): void {
     const { client, reporter } = this;
-    if (message.kind === "outcome") this.onTold(message.session, message.request, message.outcome);
+    if (message.kind === "welcome") peer.node = message.node;
+    else if (message.kind === "outcome") this.onTold(message.session, message.request, message.outcome);
     else if (message.kind === "resumed") {
       const { session } = message;
       for (const { request, grants, maxHoldMs } of message.holds)
@@ -155,7 +162,9 @@ export class Tap implements Transport {
       for (const request of message.waiting) this.onTold(session, request, { kind: "waiting" });
       for (const { request, outcome } of message.outcomes) this.onTold(session, request, outcome);
     } else if (message.kind === "acknowledged") {
-      reporter.event({ kind: "keepaliveTold", client, session: message.session, number: message.number });
+      const { session, number } = message;
+      if (peer.node !== null) reporter.tell({ kind: "acknowledgedBy", node: peer.node, session, number });
+      reporter.event({ kind: "keepaliveTold", client, session, number });
     } else if (message.kind === "sessionOpened" && !this.opened.has(message.session)) {
       const { session, key, ttlMs } = message;
       this.opened.add(session);
