@@ -5,6 +5,7 @@ import { check, historyVersion } from "@holdfast/checker";
 import type { History, HistoryEvent, Verdict } from "@holdfast/checker";
 import { CallNumbers, Counts, RawClient, Resource, SimulatedClient, wholeWorkload } from "../src/clients/index.js";
 import type { RunningClient, UntimedEvent, Workload } from "../src/clients/index.js";
+import { SequencerBook } from "../src/invariants/index.js";
 import { SimulatedProcess } from "../src/process.js";
 import { streamOf } from "../src/random.js";
 import { Scheduler } from "../src/scheduler.js";
@@ -58,9 +59,20 @@ class ClientsWorld {
         workers: 3,
         workload: { ...whole, ...workload },
       };
-      // These nodes take no watches.
-      const judgeWatch = () => () => undefined;
-      const parts = { process, scheduler, transport, streamFor, sink, numbers, resource, counts, judgeWatch, onDefect };
+      // These nodes take no watches, and sign nothing.
+      const unjudged = { judgeWatch: () => () => undefined, sequencers: new SequencerBook() };
+      const parts = {
+        process,
+        scheduler,
+        transport,
+        streamFor,
+        sink,
+        numbers,
+        resource,
+        counts,
+        ...unjudged,
+        onDefect,
+      };
       this.processes.push(process);
       this.clients.push(new SimulatedClient(options, parts));
     }

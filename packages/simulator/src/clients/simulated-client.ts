@@ -4,6 +4,7 @@
  */
 import { connectWith } from "@holdfast/client";
 import type { Holdfast, Transport } from "@holdfast/client";
+import type { SequencerBook } from "../invariants/index.js";
 import type { SimulatedProcess } from "../process.js";
 import type { Random } from "../random.js";
 import type { Scheduler } from "../scheduler.js";
@@ -14,6 +15,7 @@ import { ClientTap } from "./client-tap.js";
 import type { Counts } from "./counts.js";
 import type { Resource } from "./resource.js";
 import { codeOf } from "./results.js";
+import { SequencerTask } from "./sequencer-task.js";
 import { SessionLog } from "./session-log.js";
 import type { CallNumbers, HistorySink, UntimedEvent } from "./sink.js";
 import { Watcher } from "./watcher.js";
@@ -58,6 +60,7 @@ export interface SimulatedClientParts {
   readonly resource: Resource;
   readonly counts: Counts;
   readonly judgeWatch: JudgeWatch;
+  readonly sequencers: SequencerBook;
   /** The library, or this application, has done what it never may. */
   readonly onDefect: (error: unknown) => void;
 }
@@ -159,11 +162,13 @@ export class SimulatedClient implements RunningClient {
     this.#application = application;
     if (this.#isDraining) application.drain();
     const names = Array.from({ length: workers }, (_, at) => `worker ${at}`);
-    const watcher = this.#newWatcher(application);
-    const watching = watcher?.run();
+    const besides = [this.#newWatcher(application), this.#newSequencerTask(application)].filter(
+      (task) => task !== null,
+    );
+    const running = besides.map((task) => task.run());
     await Promise.all(names.map((name) => new Worker(application, streamFor(name)).run()));
-    watcher?.stop();
-    await watching;
+    for (const task of besides) task.stop();
+    await Promise.all(running);
     const { drainMs } = workload;
     if (drainMs === null) return;
     this.#stage = "closing";
@@ -176,6 +181,11 @@ export class SimulatedClient implements RunningClient {
   #newWatcher(application: Application): Watcher | null {
     const random = this.#parts.streamFor("watcher");
     return random.chance(0.4) ? new Watcher(application, random, this.#parts) : null;
+  }
+
+  #newSequencerTask(application: Application): SequencerTask | null {
+    const random = this.#parts.streamFor("sequencers");
+    return random.chance(0.3) ? new SequencerTask(application, random, this.#parts) : null;
   }
 
   /** Null: told to stop before a node was reached. */

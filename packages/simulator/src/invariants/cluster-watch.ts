@@ -18,6 +18,7 @@ import { demand, InvariantError } from "./invariant-error.js";
 import type { RuleName } from "./invariant-error.js";
 import { Leadership } from "./leadership.js";
 import { checkLog } from "./logs.js";
+import { SequencerBook } from "./sequencers.js";
 import { States } from "./states.js";
 import { ChangeBook } from "./told-changes.js";
 import { Life, WatchedNode } from "./watched-node.js";
@@ -44,6 +45,8 @@ export interface WatchOptions {
 export class ClusterWatch {
   /** What watches may be told. */
   readonly changes: ChangeBook = new ChangeBook();
+  /** What may be said of sequencers. */
+  readonly sequencers: SequencerBook = new SequencerBook();
   readonly #nodes = new Map<NodeId, WatchedNode>();
   readonly #ghost: GhostLog;
   readonly #leadership: Leadership;
@@ -96,6 +99,7 @@ export class ClusterWatch {
     node.disk = disk;
     const probe = new HostProbe(host, (machine, index, effects) => {
       this.changes.note(index, effects);
+      this.sequencers.note(index, effects);
       this.#attempt(() => this.#states.onApplied(id, machine, index, effects));
     });
     node.life = new Life(probe, clock);

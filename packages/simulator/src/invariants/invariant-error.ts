@@ -23,6 +23,7 @@ export type RuleName =
   | "counted-silence" // 15: no renewal while silence counts
   | "lock-machine" // 11
   | "told-changes" // a watch misses nothing without a gap
+  | "sequencers" // what is said of a sequencer, or of the keys, is so
   | "bounds" // 23
   | "convergence" // 24
   /** What else the core says of a single node. */

@@ -140,6 +140,7 @@ export class Clients {
         const told = new ToldChanges(this.#world.watch.changes, name, isPrefix);
         return (event) => told.judge(event);
       },
+      sequencers: this.#world.watch.sequencers,
       onDefect: (error) => this.#world.fail(error),
     };
   }
