@@ -191,6 +191,11 @@ export class ClientGateway implements ClientEvents {
     this.sessions.onServing();
   }
 
+  /** In each turn of a leader that serves. */
+  releaseEarly(): void {
+    this.sessions.releaseEarly();
+  }
+
   /** The leader is another one now, or unknown. */
   onLeaderChanged(wasLeader: boolean): void {
     const message: ServerMessage = { kind: "leader", leader: this.host.leader };

@@ -14,6 +14,9 @@ export interface ClusterVersionsParts {
   readonly self: NodeId;
   /** What this node can run. */
   readonly range: VersionRange;
+  /** So long a new leader of a new cluster waits for links to all members. */
+  readonly waitMs: number;
+  nowMs(): number;
   configuration(): Configuration;
   /** What the peers can run with which links stand in both directions. */
   met(): ReadonlyMap<NodeId, { readonly versions: VersionRange }>;
@@ -27,7 +30,9 @@ export class ClusterVersions {
   private readonly parts: ClusterVersionsParts;
   /** The last that was noted. */
   private known: number;
-  private isBeginning = false;
+  private isProposed = false;
+  /** When this leadership was first asked whether a new cluster is about to begin. */
+  private askedMs: number | null = null;
 
   constructor(parts: ClusterVersionsParts) {
     this.parts = parts;
@@ -44,15 +49,32 @@ export class ClusterVersions {
    */
   maybeBegin(): void {
     const { parts } = this;
-    if (!parts.machine().isUntouched || this.isBeginning || parts.range.max <= this.current) return;
+    if (!parts.machine().isUntouched || this.isProposed || parts.range.max <= this.current) return;
     const version = this.target();
     if (typeof version !== "number") return;
-    this.isBeginning = true;
-    parts.propose({ kind: "setClusterVersion", version }, () => this.onLeadershipLost());
+    this.isProposed = true;
+    parts.propose({ kind: "setClusterVersion", version }, () => {
+      this.isProposed = false;
+    });
+  }
+
+  /**
+   * At a leader: a new cluster is about to be raised, so its first session waits for that. Not for long when a member can't be reached, and
+   * not at all when one runs another release.
+   */
+  get isBeginning(): boolean {
+    const { parts } = this;
+    const { max } = parts.range;
+    if (!parts.machine().isUntouched || this.isProposed || max <= this.current) return false;
+    if (this.ranges().some(({ versions }) => versions !== null && versions.max !== max)) return false;
+    const nowMs = parts.nowMs();
+    this.askedMs ??= nowMs;
+    return nowMs - this.askedMs < parts.waitMs;
   }
 
   onLeadershipLost(): void {
-    this.isBeginning = false;
+    this.isProposed = false;
+    this.askedMs = null;
   }
 
   noteApplied(): void {

@@ -38,6 +38,8 @@ export interface GatewayHost {
   gate(kind: Command["kind"], what: string): Refusal | null;
   /** Of the cluster, as this node has applied them. */
   readonly signingKeys: Pick<SigningKeys, "newKey" | "sign" | "check">;
+  /** A new cluster, and its first session waits until its version is raised. */
+  readonly isBeginning: boolean;
   /** The version to which the cluster can be raised now. */
   raisableTo(): number | Refusal;
   gather(onReady: () => void, onFailed: () => void): void;

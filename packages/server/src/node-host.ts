@@ -303,6 +303,8 @@ export class NodeHost implements PeerEvents {
     return new ClusterVersions({
       self: options.raft.id,
       range: options.versions,
+      waitMs: 4 * options.raft.electionTimeoutMsMin,
+      nowMs: () => this.loop.nowMs,
       configuration: () => this.raft.configuration,
       met: () => parts.links.met(),
       machine: () => this.applier.machine,
@@ -379,6 +381,9 @@ export class NodeHost implements PeerEvents {
       proposeOwn: (command, onRefused) => host.proposals.proposeOwn(command, onRefused),
       gate: (kind, what) => host.versions.gate(kind, undefined, what),
       signingKeys: host.signingKeys,
+      get isBeginning() {
+        return host.versions.isBeginning;
+      },
       raisableTo: () => host.versions.target(),
       gather: (onReady, onFailed) => host.rounds.gather(onReady, onFailed),
       keepalive: (session, number) => host.keeper.onKeepalive(session, number, host.loop.nowMs),

@@ -19,6 +19,8 @@ type SessionCommand = Extract<
 export class SessionRequests {
   private readonly owners: SessionOwners = new SessionOwners();
   private readonly openings: Openings = new Openings();
+  /** Those of a new cluster that wait for its version to be raised, by key. */
+  private readonly early = new Map<string, () => void>();
   private readonly options: GatewayOptions;
   private readonly host: GatewayHost;
 
@@ -55,6 +57,7 @@ export class SessionRequests {
   onLeadershipLost(): void {
     this.owners.clear();
     this.openings.clear();
+    this.early.clear();
   }
 
   onCommand(connection: ClientConnection, payload: Uint8Array): void {
@@ -116,12 +119,25 @@ export class SessionRequests {
     else if (!this.openings.has(key) && this.isFullFor(connection)) {
       refuseOpening(connection, key, { code: "overloaded" });
     } else {
+      if (this.early.has(key)) this.openings.take(key);
       const opening = this.openings.propose(key, connection);
-      this.host.proposeClients(command, payload, false, (refusal) => {
-        this.openings.refuse(key, opening);
-        refuseOpening(connection, key, refusal);
-      });
+      const propose = (): void => {
+        this.host.proposeClients(command, payload, false, (refusal) => {
+          this.openings.refuse(key, opening);
+          refuseOpening(connection, key, refusal);
+        });
+      };
+      if (this.host.isBeginning) this.early.set(key, propose);
+      else propose();
     }
+  }
+
+  /** The cluster may have begun. */
+  releaseEarly(): void {
+    if (this.early.size === 0 || this.host.isBeginning) return;
+    const all = [...this.early];
+    this.early.clear();
+    for (const [key, propose] of all) if (this.openings.has(key)) propose();
   }
 
   private sessionGone(session: SessionId): Refusal {

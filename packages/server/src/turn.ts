@@ -67,8 +67,10 @@ export class Turn {
     this.handleClients();
     if (nowMs >= raft.nextDeadlineMs()) raft.step({ kind: "tick", nowMs });
     this.maybeDecide(isTimerDue, nowMs);
-    if (leadership.isServing) this.maybeBegin();
+    const { isServing } = leadership;
+    if (isServing) this.maybeBegin();
     this.advance(nowMs);
+    if (!isServing && leadership.isServing) this.maybeBegin();
     transfers.settle(nowMs, () => (leadership.isLeader ? null : reporter.leader()));
     snapshots.advance();
     gateway.intake.resume();
@@ -76,8 +78,10 @@ export class Turn {
 
   /** What a leader sees to itself when it is missing. */
   private maybeBegin(): void {
-    this.parts.versions.maybeBegin();
-    this.parts.signingKeys.maybeBegin();
+    const { versions, signingKeys, gateway } = this.parts;
+    versions.maybeBegin();
+    signingKeys.maybeBegin();
+    gateway.releaseEarly();
   }
 
   private handleEvent(event: NodeEvent, nowMs: number): void {

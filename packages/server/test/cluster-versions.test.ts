@@ -7,7 +7,7 @@ import { encodeCommand, UnknownCommandError } from "@holdfast/wire";
 import { ClusterVersions } from "../src/cluster-versions.js";
 import { endingFor } from "../src/endings.js";
 import { configurationOf } from "./helpers.js";
-import { VirtualCluster } from "./virtual/virtual-cluster.js";
+import { electionTimeoutMs, VirtualCluster } from "./virtual/virtual-cluster.js";
 import type { VirtualClient, VirtualNode } from "./virtual/virtual-cluster.js";
 
 const older: VersionRange = { min: 1, max: 1 };
@@ -20,11 +20,14 @@ describe("the gate", () => {
   ) {
     const { clusterVersion = 1, isUntouched = false, range = newer } = changes;
     const machine = { clusterVersion, isUntouched };
+    const clock = { nowMs: 50_000 };
     const proposed: number[] = [];
     const refusals: (() => void)[] = [];
     const versions = new ClusterVersions({
       self: "n1",
       range,
+      waitMs: 2_000,
+      nowMs: () => clock.nowMs,
       configuration: () => ({
         ...configurationOf({ n1: "a", n2: "b" }),
         learners: configurationOf({ n3: "c" }).voters,
@@ -37,7 +40,7 @@ describe("the gate", () => {
       },
       logger: { debug() {}, info() {}, warn() {}, error() {} },
     });
-    return { versions, machine, proposed, refusals };
+    return { versions, machine, clock, proposed, refusals };
   }
   const problemOf = (answer: unknown): string => (answer as { problem: string }).problem;
 
@@ -85,6 +88,29 @@ describe("the gate", () => {
     ]) {
       quiet.versions.maybeBegin();
       assert.deepEqual(quiet.proposed, []);
+    }
+  });
+
+  it("has the first session of a new cluster wait: until it is raised, or a while, and not for who runs another release", () => {
+    const fresh = versionsOf({ n2: newer }, { isUntouched: true });
+    assert.equal(fresh.versions.isBeginning, true, "n3 can't be reached yet");
+    fresh.clock.nowMs += 1_999;
+    assert.equal(fresh.versions.isBeginning, true);
+    fresh.clock.nowMs += 1;
+    assert.equal(fresh.versions.isBeginning, false);
+    fresh.versions.onLeadershipLost();
+    assert.equal(fresh.versions.isBeginning, true, "a later leadership waits anew");
+    const met = versionsOf({ n2: newer, n3: newer }, { isUntouched: true });
+    assert.equal(met.versions.isBeginning, true);
+    met.versions.maybeBegin();
+    assert.equal(met.versions.isBeginning, false, "whatever comes now stands behind it in the log");
+    for (const quiet of [
+      versionsOf({ n2: newer }),
+      versionsOf({ n2: older }, { isUntouched: true }),
+      versionsOf({ n2: newer, n3: { min: 1, max: 7 } }, { isUntouched: true }),
+      versionsOf({}, { isUntouched: true, clusterVersion: 2 }),
+    ]) {
+      assert.equal(quiet.versions.isBeginning, false);
     }
   });
 });
@@ -223,6 +249,57 @@ describe("an upgrade", () => {
     await cluster.leader();
     await cluster.clock.until("it is raised", () => versionsOf(cluster).every((version) => version === 2), 5_000);
     assert.deepEqual(cluster.errors, []);
+  });
+});
+
+/** Two of three nodes run. */
+async function halfBegun(): Promise<{ cluster: VirtualCluster; third: VirtualNode; client: VirtualClient }> {
+  const cluster = new VirtualCluster({ versions: newer });
+  const third = cluster.node("n3");
+  cluster.kill(third);
+  const client = cluster.client(await cluster.leader());
+  for (let times = 0; times < 2; times += 1) {
+    client.sendAll({ kind: "command", payload: encodeCommand(openCommand) });
+  }
+  await cluster.clock.pass(electionTimeoutMs);
+  assert.ok(client.received.every(({ kind }) => kind !== "sessionOpened"));
+  return { cluster, third, client };
+}
+
+describe("the first session of a new cluster", () => {
+  it("waits for a member that comes a little later, and then the version is raised before it", async () => {
+    const { cluster, third, client } = await halfBegun();
+    cluster.start(third);
+    const { session } = await client.expect("sessionOpened");
+    await cluster.converged();
+    assert.deepEqual(versionsOf(cluster), [2, 2, 2]);
+    assert.equal(await open(cluster.client(await cluster.leader())), session, "it was opened once");
+    assert.deepEqual(cluster.errors, []);
+  });
+
+  it("waits no longer than four election timeouts for one that stays away", async () => {
+    const { cluster, third, client } = await halfBegun();
+    const askedMs = cluster.clock.nowMs;
+    await client.expect("sessionOpened");
+    assert.ok(cluster.clock.nowMs - askedMs < 4 * electionTimeoutMs);
+    cluster.start(third);
+    await cluster.converged();
+    assert.deepEqual(versionsOf(cluster), [1, 1, 1], "there is something to go back to");
+    assert.deepEqual(cluster.errors, []);
+  });
+
+  it("is asked for again at the next leader when this one is gone", async () => {
+    const { cluster, third } = await halfBegun();
+    const leader = await cluster.leader();
+    cluster.start(third);
+    cluster.kill(leader);
+    const next = await cluster.leader();
+    const client = cluster.client(next);
+    client.sendAll({ kind: "command", payload: encodeCommand(openCommand) });
+    cluster.start(leader);
+    await client.expect("sessionOpened");
+    await cluster.converged();
+    assert.equal(new Set(versionsOf(cluster)).size, 1);
   });
 });
 
