@@ -23,7 +23,6 @@ import {
   text,
 } from "./fields.js";
 import { decodeFrame, encodeFrame, encodeFrames } from "./frames.js";
-import type { FrameCodec } from "./frames.js";
 import { limits } from "./limits.js";
 import type { Refusal } from "./refusals.js";
 import { WireError } from "./wire-error.js";
@@ -56,28 +55,21 @@ const queryKinds = {
 
 type ChangeMembers = Extract<ClientMessage, { readonly kind: "changeMembers" }>;
 
-const codec: FrameCodec<ClientMessage> = {
-  bytesMax: limits.clientFrameBytesMax,
-  itemsMax: limits.frameItemsMax,
-  toFields: messageFields,
-  fromFields: messageFrom,
-};
-
 /**
  * Throws a WireError that names the field of a wrong value, or "too_large" when the messages don't fit in one frame.
  */
 export function encodeClientFrame(messages: readonly ClientMessage[]): Uint8Array {
-  return encodeFrame(messages, codec);
+  return encodeFrame(messages, limits.clientFrameBytesMax, messageFields);
 }
 
 /** As many frames as the messages need, in their order. */
 export function encodeClientFrames(messages: readonly ClientMessage[]): Uint8Array[] {
-  return encodeFrames(messages, codec);
+  return encodeFrames(messages, limits.clientFrameBytesMax, messageFields);
 }
 
 /** Throws a WireError; all messages are good, or none is returned. The payload of a command is not looked into. */
 export function decodeClientFrame(bytes: Uint8Array): ClientMessage[] {
-  return decodeFrame(bytes, codec);
+  return decodeFrame(bytes, limits.clientFrameBytesMax, limits.frameItemsMax, messageFrom);
 }
 
 /** Null when the message can be sent, else which argument is wrong. For commands see checkClientCommand. */

@@ -23,7 +23,6 @@ import {
 } from "./fields.js";
 import type { Fields } from "./fields.js";
 import { decodeFrame, encodeFrame, encodeFrames } from "./frames.js";
-import type { FrameCodec } from "./frames.js";
 import { limits } from "./limits.js";
 import { outcomeFields, outcomeFrom, rejectionFields, rejectionFrom } from "./outcome-codec.js";
 import {
@@ -76,28 +75,21 @@ const refusalKinds = {
   change_refused: 9,
 } as const satisfies Record<Refusal["code"], number>;
 
-const codec: FrameCodec<ServerMessage> = {
-  bytesMax: limits.serverFrameBytesMax,
-  itemsMax: limits.serverFrameItemsMax,
-  toFields: messageFields,
-  fromFields: messageFrom,
-};
-
 /** Throws a WireError "too_large" when the messages don't fit in one frame. */
 export function encodeServerFrame(messages: readonly ServerMessage[]): Uint8Array {
-  return encodeFrame(messages, codec);
+  return encodeFrame(messages, limits.serverFrameBytesMax, messageFields);
 }
 
 /**
  * As many frames as the messages need, in their order. Throws a WireError "too_large" when a single one doesn't fit.
  */
 export function encodeServerFrames(messages: readonly ServerMessage[]): Uint8Array[] {
-  return encodeFrames(messages, codec);
+  return encodeFrames(messages, limits.serverFrameBytesMax, messageFields);
 }
 
 /** Throws a WireError; all messages are good, or none is returned. */
 export function decodeServerFrame(bytes: Uint8Array): ServerMessage[] {
-  return decodeFrame(bytes, codec);
+  return decodeFrame(bytes, limits.serverFrameBytesMax, limits.serverFrameItemsMax, messageFrom);
 }
 
 function messageFields(message: ServerMessage): unknown[] {
