@@ -3,6 +3,7 @@ import type { HolderView, RequestNumber } from "@holdfast/lock";
 import type { HoldfastError } from "./errors.js";
 import type { Instant } from "./lease.js";
 import type { LockHandle } from "./lock-handle.js";
+import { traceparentOf } from "./open-telemetry.js";
 import type { OpenTelemetrySpan } from "./open-telemetry.js";
 import type { AcquireRequest } from "./options.js";
 import type { AcquireOutcome } from "./recorder.js";
@@ -71,6 +72,11 @@ export class Acquire {
     this.isTry = limits.isTry;
     this.caller = caller;
     this.onSettled = onSettled;
+  }
+
+  /** Null: nobody traces. */
+  get traceparent(): string | null {
+    return traceparentOf(this.span);
   }
 
   get isSettled(): boolean {

@@ -7,6 +7,7 @@ import { elapsedMs, restTimerMsMin, usableMs } from "./lease.js";
 import type { Instant } from "./lease.js";
 import type { Fence, Lock, LockState, ReleaseResult } from "./lock.js";
 import type { Observation, ObservedHold } from "./observation.js";
+import { traceparentOf } from "./open-telemetry.js";
 import type { OpenTelemetrySpan } from "./open-telemetry.js";
 import { checkDuration, checkOptionNames, checkWhole } from "./options.js";
 import type { ReleaseOptions } from "./options.js";
@@ -211,6 +212,11 @@ export class LockHandle implements Lock, ObservedHold {
     this.timer = this.clock.setTimer(usableMs(this.owner.ttlMs), () => this.endRelease("already-lost", "expired"));
     this.owner.release(this, afterMs);
     return pending.result;
+  }
+
+  /** Of the release under way. Null: nobody traces. */
+  get releaseTraceparent(): string | null {
+    return traceparentOf(this.pending?.span ?? null);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -4,6 +4,7 @@
  * module that a bundle for browsers has to leave out. Their shapes here are the part that is used.
  */
 import type { Mode } from "@holdfast/lock";
+import { isTraceparent } from "@holdfast/wire";
 import type { ErrorCode } from "@holdfast/wire";
 import { InvalidArgumentError } from "./errors.js";
 import type { LockLossReason } from "./errors.js";
@@ -30,7 +31,7 @@ export interface OpenTelemetrySpanOptions {
   links?: { context: OpenTelemetrySpanContext }[];
 }
 
-/** Only handed back. */
+/** Handed back, and told to the cluster. */
 export interface OpenTelemetrySpanContext {
   traceId: string;
   spanId: string;
@@ -192,6 +193,15 @@ export class Spans {
     });
     attempt(() => span.end());
   }
+}
+
+/** What the cluster is told of a span, for its log. Null without one, and for one that no tracer's context comes from. */
+export function traceparentOf(span: OpenTelemetrySpan | null): string | null {
+  const context = span === null ? undefined : attempt(() => span.spanContext());
+  if (context === undefined) return null;
+  const { traceId, spanId, traceFlags } = context;
+  const text = `00-${traceId}-${spanId}-${traceFlags.toString(16).padStart(2, "0")}`;
+  return isTraceparent(text) ? text : null;
 }
 
 function attempt<T>(act: () => T): T | undefined {

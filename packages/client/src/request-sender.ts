@@ -23,6 +23,7 @@ export interface OpenEnding {
   /** Null for closeSession. */
   readonly of: Acquire | null;
   readonly payload: Uint8Array;
+  readonly traceparent: string | null;
 }
 
 export interface SenderHost {
@@ -35,6 +36,8 @@ export interface SenderHost {
   /** A request has ended. */
   onRequestEnded(): void;
 }
+
+const nothing = { payload: null, traceparent: null };
 
 export class RequestSender {
   /** Waiting for a number. */
@@ -79,8 +82,9 @@ export class RequestSender {
   end(kind: Ending, of: Acquire | null, afterMs: number): void {
     const carried = this.book.begin(this.host.session);
     const payload = encodeEnding(kind, carried, of?.number ?? 0, afterMs);
-    this.endings.set(carried.request, { kind, of, payload });
-    if (this.host.canSend) this.host.send({ kind: "command", payload });
+    const traceparent = kind === "release" ? (of?.lock?.releaseTraceparent ?? null) : null;
+    this.endings.set(carried.request, { kind, of, payload, traceparent });
+    if (this.host.canSend) this.send(payload, traceparent);
   }
 
   /** Sends what there is room for. */
@@ -107,7 +111,7 @@ export class RequestSender {
     const payload = encodeAcquire(carried, acquire.request);
     acquire.stage = "asked";
     acquire.payload = payload;
-    this.host.send({ kind: "command", payload });
+    this.send(payload, acquire.traceparent);
   }
 
   retryLater(number: RequestNumber): void {
@@ -165,8 +169,8 @@ export class RequestSender {
     while (!this.book.hasRoom(unseenMax) && this.book.canMakeRoom) {
       const carried = this.book.beginTelling(this.host.session);
       const payload = encodeEnding("cancel", carried, carried.seen[0] ?? 0, 0);
-      this.endings.set(carried.request, { kind: "cancel", of: null, payload });
-      this.host.send({ kind: "command", payload });
+      this.endings.set(carried.request, { kind: "cancel", of: null, payload, traceparent: null });
+      this.send(payload, null);
     }
   }
 
@@ -185,14 +189,18 @@ export class RequestSender {
     acquire.payload = payload;
     if (acquire.request.maxHoldMs > 0) acquire.sentAt = instantNow(this.clock);
     this.acquires.set(carried.request, acquire);
-    this.host.send({ kind: "command", payload });
+    this.send(payload, acquire.traceparent);
     this.host.onAcquireSent();
   }
 
   private sendAgain(number: RequestNumber): void {
     const acquire = this.acquires.get(number);
-    const payload = acquire?.stage === "asked" ? acquire.payload : (this.endings.get(number)?.payload ?? null);
-    if (payload !== null) this.host.send({ kind: "command", payload });
+    const { payload, traceparent } = (acquire?.stage === "asked" ? acquire : this.endings.get(number)) ?? nothing;
+    if (payload !== null) this.send(payload, traceparent);
+  }
+
+  private send(payload: Uint8Array, traceparent: string | null): void {
+    this.host.send({ kind: "command", payload, ...(traceparent === null ? null : { traceparent }) });
   }
 
   private endRetry(): void {

@@ -1,6 +1,7 @@
 /** What is handed to a tracer and a meter of OpenTelemetry's shape. test/client/open-telemetry.test.ts does it with its SDK. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { decodeCommand } from "@holdfast/wire";
 import type {
   OpenTelemetryMeter,
   OpenTelemetrySpan,
@@ -16,7 +17,7 @@ interface SeenSpan extends OpenTelemetrySpanOptions {
   isEnded: boolean;
 }
 
-function fakeTracer(): { tracer: OpenTelemetryTracer; spans: SeenSpan[] } {
+function fakeTracer(traceId = "t"): { tracer: OpenTelemetryTracer; spans: SeenSpan[] } {
   const spans: SeenSpan[] = [];
   const startSpan = (name: string, options: OpenTelemetrySpanOptions = {}): OpenTelemetrySpan => {
     const seen: SeenSpan = { ...options, name, set: {}, status: null, isEnded: false };
@@ -24,7 +25,11 @@ function fakeTracer(): { tracer: OpenTelemetryTracer; spans: SeenSpan[] } {
     return {
       setAttribute: (key, value) => Object.assign(seen.set, { [key]: value }),
       setStatus: ({ code }) => Object.assign(seen, { status: code }),
-      spanContext: () => ({ traceId: "t", spanId: String(spans.indexOf(seen)), traceFlags: 1 }),
+      spanContext: () => ({
+        traceId,
+        spanId: String(spans.indexOf(seen)).padStart(traceId.length / 2, "a"),
+        traceFlags: 1,
+      }),
       end: () => {
         seen.isEnded = true;
       },
@@ -75,6 +80,22 @@ test("an acquire and a release are spans of a client, the release linked to its 
     status: null,
     isEnded: true,
   });
+});
+
+test("the cluster is told of the spans, nothing of what is no W3C trace", async () => {
+  const traceId = "0af7651916cd43dd8448eb211c80319c";
+  for (const id of [traceId, "t", "0".repeat(32)]) {
+    const world = new World();
+    const holdfast = await world.connect({ tracer: fakeTracer(id).tracer });
+    const lock = await world.within(100, holdfast.acquire("doc:42"));
+    await world.within(100, lock.release());
+    const told = world.cluster.received.flatMap(({ message }) =>
+      message.kind === "command" ? [`${decodeCommand(message.payload).kind} ${message.traceparent ?? "untraced"}`] : [],
+    );
+    const of = (span: number): string =>
+      id === traceId ? `00-${id}-${String(span).padStart(16, "a")}-01` : "untraced";
+    assert.deepEqual(told, ["openSession untraced", `acquire ${of(0)}`, `release ${of(1)}`]);
+  }
 });
 
 test("a failed acquire's span has the code as its error's type; one that is given up or not free is no failure", async () => {

@@ -54,7 +54,7 @@ export class ClientGateway implements ClientEvents {
     this.options = options;
     this.host = host;
     this.logger = logger;
-    this.sessions = new SessionRequests(options, host);
+    this.sessions = new SessionRequests(options, host, logger);
     this.open = new OpenQueries(host);
     this.queries = new QueryRequests(host, this.open, logger);
     this.keys = new KeyRequests(host, this.open, logger);
@@ -113,7 +113,7 @@ export class ClientGateway implements ClientEvents {
         this.onHello(connection, state, message);
         return;
       case "command":
-        this.sessions.onCommand(connection, message.payload);
+        this.sessions.onCommand(connection, message.payload, message.traceparent);
         return;
       case "resume":
         this.sessions.onResume(connection, message.session, message.key);

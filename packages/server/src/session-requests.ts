@@ -6,7 +6,7 @@ import type { Command, Effect, SessionId } from "@holdfast/lock";
 import { checkClientCommand, decodeCommand, limits, UnknownCommandError, WireError } from "@holdfast/wire";
 import type { Refusal } from "@holdfast/wire";
 import type { GatewayHost, GatewayOptions } from "./gateway-host.js";
-import type { ClientConnection } from "./ports.js";
+import type { ClientConnection, Logger } from "./ports.js";
 import { notLeader, refuseCommand, refuseFrame, refuseOpening, refuseSession } from "./refusing.js";
 import { Openings } from "./openings.js";
 import { SessionOwners } from "./session-owners.js";
@@ -23,10 +23,12 @@ export class SessionRequests {
   private readonly early = new Map<string, () => void>();
   private readonly options: GatewayOptions;
   private readonly host: GatewayHost;
+  private readonly logger: Logger;
 
-  constructor(options: GatewayOptions, host: GatewayHost) {
+  constructor(options: GatewayOptions, host: GatewayHost, logger: Logger) {
     this.options = options;
     this.host = host;
+    this.logger = logger;
   }
 
   onClosed(connection: ClientConnection): void {
@@ -60,7 +62,7 @@ export class SessionRequests {
     this.early.clear();
   }
 
-  onCommand(connection: ClientConnection, payload: Uint8Array): void {
+  onCommand(connection: ClientConnection, payload: Uint8Array, traceparent?: string): void {
     let command: Command;
     try {
       command = decodeCommand(payload);
@@ -73,6 +75,7 @@ export class SessionRequests {
       refuseFrame(connection, { code: "invalid_argument", argument: "command", problem: error.code });
       return;
     }
+    if (traceparent !== undefined) this.logger.debug(tracedFacts(command, traceparent), "a traced command came");
     const invalid = checkClientCommand(command) ?? this.checkTtl(command);
     if (command.kind === "openSession") {
       this.onOpenSession(connection, command, payload, invalid);
@@ -295,4 +298,12 @@ function isSessionCommand(command: Command): command is SessionCommand {
     default:
       return false;
   }
+}
+
+/** A trace's ids lead from a caller's spans to this line, and its session and request to what else is logged. It names no lock. */
+function tracedFacts(command: Command, traceparent: string): object {
+  const { kind } = command;
+  if (!isSessionCommand(command)) return { traceparent, kind };
+  const { session, request } = command;
+  return { traceparent, kind, session, request };
 }

@@ -25,6 +25,7 @@ import {
 import { decodeFrame, encodeFrame, encodeFrames } from "./frames.js";
 import { limits } from "./limits.js";
 import type { Refusal } from "./refusals.js";
+import { isTraceparent } from "./traceparent.js";
 import { WireError } from "./wire-error.js";
 
 const kinds = {
@@ -88,7 +89,7 @@ function messageFields(message: ClientMessage): unknown[] {
     case "keepalive":
       return [kinds.keepalive, positive(message.session, "session"), count(message.number, "number")];
     case "command":
-      return [kinds.command, payload(message.payload)];
+      return [kinds.command, payload(message.payload), ...traceFields(message.traceparent)];
     case "hello":
       return [
         kinds.hello,
@@ -141,7 +142,7 @@ function messageFrom(value: unknown): ClientMessage {
       fieldsOf(fields, 3, "keepalive");
       return { kind: "keepalive", session: positive(fields[1], "session"), number: count(fields[2], "number") };
     case kinds.command:
-      return { kind: "command", payload: payload(fields[1]) };
+      return { kind: "command", payload: payload(fields[1]), ...traceFrom(fields[2]) };
     case kinds.hello:
       fieldsOf(fields, 6, "hello");
       return {
@@ -185,6 +186,16 @@ function messageFrom(value: unknown): ClientMessage {
     default:
       throw new WireError("unknown_message", null, "has a message of a kind that this release doesn't know");
   }
+}
+
+const noFields: string[] = [];
+
+function traceFields(traceparent: string | undefined): string[] {
+  return isTraceparent(traceparent) ? [traceparent] : noFields;
+}
+
+function traceFrom(value: unknown): { readonly traceparent?: string } | null {
+  return isTraceparent(value) ? { traceparent: value } : null;
 }
 
 function changeFields(change: ChangeMembers): unknown[] {

@@ -40,9 +40,9 @@ export type ClientMessage =
     }
   /**
    * openSession, closeSession, acquire, release, cancel or setInfo. `payload` is the encoded command and becomes the
-   * log entry's payload as it is (the gateway decodes and validates it once).
+   * log entry's payload as it is (the gateway decodes and validates it once). `traceparent` is for the node's log.
    */
-  | { readonly kind: "command"; readonly payload: Uint8Array }
+  | { readonly kind: "command"; readonly payload: Uint8Array; readonly traceparent?: string }
   /**
    * Makes this connection the session's. Answered by `resumed` (or refused: session_gone), after own no-op and quorum
    * round.

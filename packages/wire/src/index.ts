@@ -22,5 +22,6 @@ export {
   encodeHardState,
   encodeSnapshotPiece,
 } from "./stored-codec.js";
+export { isTraceparent } from "./traceparent.js";
 export { parseSequencer, sealSequencer, sequencerToSign } from "./sequencer.js";
 export type { Sequencer, SequencerClaim } from "./sequencer.js";

@@ -4,7 +4,6 @@
  */
 import { randomBytes } from "node:crypto";
 import type { ClientMessage, Query } from "@holdfast/wire";
-import { encodeCommand } from "@holdfast/wire";
 import type { ClientEvents, Clock } from "../ports.js";
 import { noQuorum, overloaded, stopping, unknownOutcome } from "./answers.js";
 import type { Answer } from "./answers.js";
@@ -27,7 +26,7 @@ import type { Credential } from "./arguments.js";
 import type { Exchange } from "./exchange.js";
 import { apiLimits } from "./limits.js";
 import { Question } from "./question.js";
-import { SessionConnection } from "./session-connection.js";
+import { commandMessage, SessionConnection } from "./session-connection.js";
 import { AcquireTask, CloseTask, EndingTask, RenewTask, SessionViewTask } from "./session-tasks.js";
 import type { Task, TaskParts } from "./session-tasks.js";
 import { cancelAnswer, lockBody, releaseAnswer } from "./views.js";
@@ -67,7 +66,7 @@ export class LockApi {
     const call = parseOpen(exchange.body, () => randomBytes(16).toString("hex"));
     if (isAnswer(call)) return exchange.answer(call);
     const unanswered = unknownOutcome("no answer came in time");
-    this.ask(exchange, { kind: "command", payload: encodeCommand(call) }, unanswered, (told) => {
+    this.ask(exchange, commandMessage(call, exchange.header("traceparent")), unanswered, (told) => {
       if (told.kind !== "sessionOpened") return null;
       const { key, session, ttlMs } = told;
       return { status: 201, body: { session, key, ttlMs, credential: `${session}.${key}` } };

@@ -6,9 +6,9 @@
  * given back when the client may know of it: when it stood in the answer to the resume, or was told from here. Since this connection owns the
  * session, nobody else can have told it meanwhile.
  */
-import { encodeCommand } from "@holdfast/wire";
+import { encodeCommand, isTraceparent } from "@holdfast/wire";
 import type { Command, Outcome, ResumeView } from "@holdfast/lock";
-import type { ServerMessage } from "@holdfast/wire";
+import type { ClientMessage, ServerMessage } from "@holdfast/wire";
 import type { ClientEvents, Clock, Timer } from "../ports.js";
 import {
   notLeader,
@@ -61,6 +61,12 @@ interface Withdrawal {
   timer: Timer | null;
 }
 
+/** `traceparent`: of a request over HTTP, whatever it is. */
+export function commandMessage(command: Command, traceparent: string | undefined): ClientMessage {
+  const trace = isTraceparent(traceparent) ? { traceparent } : null;
+  return { kind: "command", payload: encodeCommand(command), ...trace };
+}
+
 export class SessionConnection implements ApiConnectionOwner {
   readonly credential: Credential;
   private readonly parts: SessionParts;
@@ -90,12 +96,13 @@ export class SessionConnection implements ApiConnectionOwner {
 
   // What the tasks ask of it.
 
-  command(task: SessionTask & { readonly number: number }, command: Command): void {
+  /** `traceparent`: of the request over HTTP, whatever it is. */
+  command(task: SessionTask & { readonly number: number }, command: Command, traceparent?: string): void {
     const others = this.tasks.get(task.number);
     if (others === undefined) this.tasks.set(task.number, new Set([task]));
     else others.add(task);
     this.ensureResumed();
-    this.send(command);
+    this.send(command, traceparent);
   }
 
   renew(task: RenewalTask): void {
@@ -207,8 +214,8 @@ export class SessionConnection implements ApiConnectionOwner {
     this.connection.tell({ kind: "resume", session, key });
   }
 
-  private send(command: Command): void {
-    this.connection.tell({ kind: "command", payload: encodeCommand(command) });
+  private send(command: Command, traceparent?: string): void {
+    this.connection.tell(commandMessage(command, traceparent));
   }
 
   private onResumed(view: ResumeView): void {

@@ -38,6 +38,10 @@ export abstract class Task implements SessionTask {
     this.begin();
   }
 
+  protected get traceparent(): string | undefined {
+    return this.exchange.header("traceparent");
+  }
+
   protected abstract begin(): void;
 
   onOutcome(_outcome: Outcome): void {}
@@ -91,7 +95,7 @@ export class EndingTask extends Task {
   }
 
   protected override begin(): void {
-    this.connection.command(this, this.call.command);
+    this.connection.command(this, this.call.command, this.traceparent);
   }
 }
 
@@ -109,7 +113,7 @@ export class CloseTask extends Task {
   }
 
   protected override begin(): void {
-    this.connection.command(this, closeCommand(this.connection.credential.session));
+    this.connection.command(this, closeCommand(this.connection.credential.session), this.traceparent);
   }
 }
 
@@ -170,7 +174,7 @@ export class AcquireTask extends Task {
   protected override begin(): void {
     const { command, waitMs } = this.call;
     if (waitMs > 0) this.arm(waitMs, () => this.onWaitOver());
-    this.connection.command(this, command);
+    this.connection.command(this, command, this.traceparent);
   }
 
   /** Nothing may be granted to nobody. */

@@ -10,6 +10,7 @@ export interface Asking {
   readonly query?: string;
   readonly parameter?: string;
   readonly lastEventId?: string;
+  readonly traceparent?: string;
   /** Of a stream's reader: what it may have unread. */
   readonly bytesMax?: number;
 }
@@ -33,7 +34,8 @@ export class FakeExchange implements Exchange {
   }
 
   header(name: string): string | undefined {
-    return { "holdfast-session": this.asking.credential, "last-event-id": this.asking.lastEventId }[name];
+    const { credential, lastEventId, traceparent } = this.asking;
+    return { "holdfast-session": credential, "last-event-id": lastEventId, traceparent }[name];
   }
 
   answer(answer: Answer): void {

@@ -1,6 +1,7 @@
 /** Time, leavings and changes of leader for what comes over HTTP, at whole nodes over a virtual network. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { encodeCommand } from "@holdfast/wire";
 import { VirtualCluster } from "../virtual/virtual-cluster.js";
 import type { VirtualNode } from "../virtual/virtual-cluster.js";
 import { VirtualHttp } from "./virtual-http.js";
@@ -296,5 +297,44 @@ describe("streams", () => {
     assert.ok((cut?.events?.length ?? 0) < 500);
     whole?.leave();
     assertIdle(world);
+  });
+});
+
+describe("a traced request", () => {
+  const traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+  const traces = ({ cluster }: World): object[] => cluster.details.filter((facts) => "traceparent" in facts);
+
+  it("over HTTP is told in the node's log by its header, with session and request and without the lock's name", async () => {
+    const world = await start();
+    const { http } = world;
+    const opened = await http.ask("openSession", { traceparent, body: {} });
+    const credential = String(opened.value["credential"]);
+    const session = sessionOf(credential);
+    await http.ask("acquire", { credential, traceparent, body: acquire(1) });
+    await http.ask("release", { credential, traceparent, body: { request: 2, of: 1 } });
+    assert.deepEqual(traces(world), [
+      { traceparent, kind: "openSession" },
+      { traceparent, kind: "acquire", session, request: 3 },
+      { traceparent, kind: "release", session, request: 6 },
+    ]);
+    assertIdle(world);
+  });
+
+  it("whose header is broken is a request like any other", async () => {
+    const world = await start();
+    const { http } = world;
+    const credential = await http.open();
+    const granted = await http.ask("acquire", { credential, traceparent: "broken", body: acquire(1) });
+    assert.equal(granted.told, "200 granted");
+    assert.deepEqual(traces(world), []);
+  });
+
+  it("of a client is told by what its frame bears", async () => {
+    const world = await start();
+    const client = world.cluster.client(world.node);
+    const payload = encodeCommand({ kind: "openSession", key: "1".repeat(32), ttlMs: 60_000, info: "" });
+    client.sendAll({ kind: "command", payload, traceparent });
+    await client.expect("sessionOpened");
+    assert.deepEqual(traces(world), [{ traceparent, kind: "openSession" }]);
   });
 });

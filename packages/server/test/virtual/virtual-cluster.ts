@@ -88,6 +88,8 @@ export class VirtualCluster {
   /** Directed links that drop everything: "n1>n2". */
   readonly cuts: Set<string> = new Set();
   readonly errors: string[] = [];
+  /** What nodes have logged of single requests. */
+  readonly details: object[] = [];
   private readonly options: ClusterOptions;
   private readonly configuration: Configuration;
   private readonly arrivals = new Map<string, number>();
@@ -147,7 +149,11 @@ export class VirtualCluster {
         notePromise: (peer, promise) => node.memory.notePromise(peer, promise),
         met: () => this.metBy(node),
       },
-      logger: { ...silent, error: (_, text) => this.errors.push(`${node.id}: ${text}`) },
+      logger: {
+        ...silent,
+        debug: (facts) => this.details.push(facts),
+        error: (_, text) => this.errors.push(`${node.id}: ${text}`),
+      },
       metrics: {
         observeFsync() {},
         observeAppend() {},
