@@ -80,10 +80,17 @@ export function waitText(
   lock: LockView,
   own: { readonly info: string; readonly seenMs: number },
 ): string {
-  const at = lock.waiters.findIndex(({ info }) => info === own.info);
-  const place = at >= 0 ? `${ordinal(at + 1)} in line` : `behind ${lock.waiters.length} others`;
   const [holder] = lock.holders;
-  return `${plain(name)}: ${place}; ${holder === undefined ? "nobody holds it" : heldText(lock, holder, own.seenMs)}`;
+  return `${plain(name)}: ${placeText(lock, own.info)}; ${holder === undefined ? "nobody holds it" : heldText(lock, holder, own.seenMs)}`;
+}
+
+/** A view names the first waiters only; whoever stands further back is one of the rest. */
+function placeText({ waiters, waiterCount }: LockView, ownInfo: string): string {
+  const at = waiters.findIndex(({ info }) => info === ownInfo);
+  if (at >= 0) return `${ordinal(at + 1)} in line`;
+  const first = waiters.length + 1;
+  if (waiterCount < first) return `behind ${waiterCount} others`;
+  return `${first === waiterCount ? "" : `${ordinal(first)} to `}${ordinal(waiterCount)} in line`;
 }
 
 function heldText(lock: LockView, holder: HolderView, seenMs: number): string {

@@ -34,6 +34,12 @@ test("a wait is told by its place, and by who is waited for", () => {
     ],
     // A view names some waiters only.
     [
+      lockWith(["w"], ["a", "b"], { waiterCount: 40 }),
+      "doc:42: 3rd to 40th in line; held by w, token 4711, for 12s or longer",
+    ],
+    [lockWith(["w"], ["a", "b"], { waiterCount: 3 }), "doc:42: 3rd in line; held by w, token 4711, for 12s or longer"],
+    // Its request has not arrived yet.
+    [
       lockWith(["w\u001b[2J"], ["a", "b"]),
       "doc:42: behind 2 others; held by w\\u001b[2J, token 4711, for 12s or longer",
     ],
