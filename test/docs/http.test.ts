@@ -41,7 +41,7 @@ describe("docs/http.md", { timeout: 240_000, skip: hasCurl ? false : "curl 7.82 
     const all = examples.map(({ commands }) => commands).join("");
     const [, table = ""] = /^## Operations\n(.*?)^## /ms.exec(page) ?? [];
     const paths = [...table.matchAll(/^\| `\w+ (\/v1\/[^`]*)`/gm)].map(([, path = ""]) => path.replace("NAME", ""));
-    assert.equal(paths.length, 14);
+    assert.equal(paths.length, 15);
     for (const path of paths) assert.ok(all.includes(`$node${path}`) || path === "/v1/openapi.json", path);
   });
 

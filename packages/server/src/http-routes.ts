@@ -52,6 +52,7 @@ export const routes: readonly Route[] = [
   locks("POST", "/v1/acquire", "json", (api, exchange) => api.acquire(exchange)),
   locks("POST", "/v1/release", "json", (api, exchange) => api.release(exchange)),
   locks("POST", "/v1/cancel", "json", (api, exchange) => api.cancel(exchange)),
+  locks("POST", "/v1/info", "json", (api, exchange) => api.setInfo(exchange)),
   locks("POST", "/v1/sequencer", "json", (api, exchange) => api.sequencer(exchange)),
   locks("POST", "/v1/check", "json", (api, exchange) => api.check(exchange)),
   locks("GET", "/v1/locks", "none", (api, exchange) => api.list(exchange)),

@@ -101,6 +101,12 @@ export function parseCancel(session: number, body: unknown): EndingCall | Answer
   return parseEnding(session, body, [], ({ carried, of }) => ({ kind: "cancel", ...carried, of: requestNumber(of) }));
 }
 
+export function parseSetInfo(session: number, body: unknown): EndingCall | Answer {
+  return parseEnding(session, body, ["info"], ({ carried, of, fields: { info } }) => {
+    return { kind: "setInfo", ...carried, of: requestNumber(of), info } as Command;
+  });
+}
+
 export function closeCommand(session: number): Command {
   return { kind: "closeSession", session, request: closeNumber, settled: 0, seen: [] };
 }

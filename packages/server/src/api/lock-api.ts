@@ -19,6 +19,7 @@ import {
   parseOpen,
   parseRelease,
   parseSequencer,
+  parseSetInfo,
   parseWatch,
   sessionHeader,
 } from "./arguments.js";
@@ -29,7 +30,7 @@ import { Question } from "./question.js";
 import { commandMessage, SessionConnection } from "./session-connection.js";
 import { AcquireTask, CloseTask, EndingTask, RenewTask, SessionViewTask } from "./session-tasks.js";
 import type { Task, TaskParts } from "./session-tasks.js";
-import { cancelAnswer, lockBody, releaseAnswer } from "./views.js";
+import { cancelAnswer, infoAnswer, lockBody, releaseAnswer } from "./views.js";
 import { WatchStream } from "./watch-stream.js";
 
 export interface LockApiParts {
@@ -95,6 +96,10 @@ export class LockApi {
 
   cancel(exchange: Exchange): void {
     this.inSession(exchange, parseCancel, (parts, call) => new EndingTask(call, cancelAnswer, parts));
+  }
+
+  setInfo(exchange: Exchange): void {
+    this.inSession(exchange, parseSetInfo, (parts, call) => new EndingTask(call, infoAnswer, parts));
   }
 
   sequencer(exchange: Exchange): void {

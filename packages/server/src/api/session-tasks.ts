@@ -77,7 +77,7 @@ export abstract class Task implements SessionTask {
 
 type ToAnswer = (request: number, outcome: Outcome) => Answer;
 
-/** A release or a cancel. */
+/** A release, a cancel or a new info. */
 export class EndingTask extends Task {
   readonly number: number;
   private readonly call: SessionCall;

@@ -135,6 +135,11 @@ export function cancelAnswer(request: number, outcome: Outcome): Answer {
   return { status: 200, body: { request, outcome: "already_granted", grants: outcome.grants } };
 }
 
+export function infoAnswer(request: number, outcome: Outcome): Answer {
+  if (outcome.kind === "infoSet") return { status: 200, body: { request, outcome: "info_set" } };
+  return outcome.kind === "notHeld" ? notHeld(request, outcome) : otherRequest();
+}
+
 function notHeld(request: number, { holders }: Final<"notHeld">): Answer {
   return { status: 200, body: { request, outcome: "not_held", holders: holders.map(holderBody) } };
 }

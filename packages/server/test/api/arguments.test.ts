@@ -11,6 +11,7 @@ import {
   parseList,
   parseOpen,
   parseRelease,
+  parseSetInfo,
   parseWatch,
 } from "../../src/api/arguments.js";
 import {
@@ -31,6 +32,7 @@ const open = (body: unknown): object => parseOpen(body, drawKey);
 const acquire = (body: unknown): object => parseAcquire(7, body);
 const release = (body: unknown): object => parseRelease(7, body);
 const cancel = (body: unknown): object => parseCancel(7, body);
+const setInfo = (body: unknown): object => parseSetInfo(7, body);
 const right = { request: 1, names: ["a"] };
 
 /** The argument that is called wrong; null: none is. */
@@ -87,6 +89,10 @@ const bodies: readonly [string, (body: unknown) => object, unknown, string | nul
   ["/v1/cancel", cancel, { request: 2, of: 1 }, null],
   ["/v1/cancel", cancel, { request: 2, of: "1" }, "of"],
   ["/v1/cancel", cancel, { request: 2, of: 1, afterMs: 1 }, "afterMs"],
+  ["/v1/info", setInfo, { request: 2, of: 1, info: "" }, null],
+  ["/v1/info", setInfo, { request: 2, of: 1 }, "info"],
+  ["/v1/info", setInfo, { request: 2, of: 0, info: "x" }, "of"],
+  ["/v1/info", setInfo, { request: 2, of: 1, info: "x".repeat(1_025) }, "info"],
 ];
 
 describe("bodies", () => {
@@ -110,7 +116,7 @@ describe("bodies", () => {
     );
     const body = fc.oneof(fc.jsonValue(), fc.dictionary(fc.constantFrom(...names), value));
     fc.assert(
-      fc.property(body, fc.constantFrom(open, acquire, release, cancel), (given, parse) => {
+      fc.property(body, fc.constantFrom(open, acquire, release, cancel, setInfo), (given, parse) => {
         const parsed = parse(given);
         if (isAnswer(parsed)) {
           assert.deepEqual([parsed.status, typeof wrong(parsed)], [400, "string"]);
