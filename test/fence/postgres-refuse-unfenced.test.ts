@@ -21,7 +21,7 @@ describe("a PostgreSQL that refuses unfenced writes", { skip: skipWithoutDebianP
     for (let run = 1; run <= 2; run += 1) {
       await one.query(migration("001-fence-table"));
       await one.query(migration("002-refuse-unfenced"));
-      await one.query("SELECT holdfast_guard_rows('documents', 'fence')");
+      await one.query("SELECT holdfast_guard_rows('documents', 'fence', plain_inserts => true)");
     }
     await one.query(`
       CREATE TABLE accounts (id integer PRIMARY KEY, balance integer);
@@ -35,7 +35,8 @@ describe("a PostgreSQL that refuses unfenced writes", { skip: skipWithoutDebianP
   test("holdfast_unguard takes it away, and a table of another schema with an odd name can be guarded", async () => {
     await one.query('CREATE SCHEMA "s.x"; CREATE TABLE "s.x"."T\'s" (id integer, "Fen""ce" bigint)');
     await one.query(`SELECT holdfast_guard_rows('"s.x"."T''s"', 'Fen"ce')`);
-    await one.query('INSERT INTO "s.x"."T\'s" VALUES (1, 0)');
+    await assert.rejects(one.query('INSERT INTO "s.x"."T\'s" VALUES (1, 0)'), refused);
+    await one.query('INSERT INTO "s.x"."T\'s" VALUES (1, 4)');
     await assert.rejects(one.query('UPDATE "s.x"."T\'s" SET id = 2'), refused);
     await one.query('UPDATE "s.x"."T\'s" SET id = 2, "Fen""ce" = 5');
     await one.query(`SELECT holdfast_unguard('"s.x"."T''s"')`);

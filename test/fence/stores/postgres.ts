@@ -162,7 +162,8 @@ export const pooledKinds: readonly StoreKind[] = [
     ...postgresRows,
     ...pooled,
     kind: "PostgreSQL behind PgBouncer, fence in the row",
-    start: pooledPlace("SELECT holdfast_guard_rows('notes', 'fence')"),
+    // Its `append` makes the row before it takes the fence, as programs do whose rows are made without a lock.
+    start: pooledPlace("SELECT holdfast_guard_rows('notes', 'fence', plain_inserts => true)"),
   },
   {
     ...postgresFenceTable,

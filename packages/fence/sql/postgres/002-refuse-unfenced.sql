@@ -5,6 +5,7 @@
 --   SELECT holdfast_guard_table('accounts', 'acct:', 'id');   -- the row with id 1 belongs to the resource acct:1
 --   SELECT holdfast_unguard('documents');                     -- takes it away again
 --
+-- A guarded table refuses INSERT, UPDATE, DELETE, TRUNCATE, COPY and MERGE alike. docs/fencing.md says what no trigger sees.
 -- Needs 001-fence-table.sql, and both with the search_path of your tables. What a transaction has shown is kept in settings that end
 -- with it (set_config with is_local), so it works through a pooler in transaction mode. It catches writes that forgot their fence. It
 -- keeps nobody out who wants in: who owns a table can disable its triggers.
@@ -61,15 +62,23 @@ BEGIN
   RETURN NEW;
 END $$;
 
--- Fence in the row, 1: runs when a statement names the fence's column. That is the mark of a fenced write: whoever names it has shown
--- a token, which may not be below the row's, compared here under the row's lock.
+-- Fence in the row, 1: runs when a row is made, and when a statement names the fence's column. That is the mark of a fenced write: whoever
+-- names it has shown a token, which may not be below the row's, compared here under the row's lock. A new row must bear one, too: what
+-- was deleted would come back by a late INSERT. Before ON CONFLICT is decided an INSERT has shown what it would have made.
 CREATE OR REPLACE FUNCTION holdfast_row_fence_shown() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
   tokens jsonb := COALESCE(NULLIF(current_setting('holdfast.tokens', true), ''), '[]');
-  accepted bigint;
+  accepted bigint := 0;
   shown bigint;
 BEGIN
-  EXECUTE format('SELECT COALESCE(($1).%1$I, 0), COALESCE(($2).%1$I, 0)', TG_ARGV[0]) INTO accepted, shown USING OLD, NEW;
+  EXECUTE format('SELECT COALESCE(($1).%I, 0)', TG_ARGV[0]) INTO shown USING NEW;
+  IF TG_OP = 'UPDATE' THEN
+    EXECUTE format('SELECT COALESCE(($1).%I, 0)', TG_ARGV[0]) INTO accepted USING OLD;
+  ELSIF shown < 1 AND TG_ARGV[1] <> 'plain_inserts' THEN
+    RAISE EXCEPTION 'unfenced INSERT of a row of %: its fence is %, which is no token', TG_TABLE_NAME, shown
+      USING ERRCODE = 'check_violation', CONSTRAINT = 'holdfast_fence', SCHEMA = TG_TABLE_SCHEMA, TABLE = TG_TABLE_NAME,
+        HINT = 'Make rows by upsert, or by an INSERT that gives the fence''s column the token.';
+  END IF;
   IF shown < accepted THEN
     RAISE EXCEPTION 'the fence of a row of % has accepted %, and can''t go back to %', TG_TABLE_NAME, accepted, shown
       USING ERRCODE = 'check_violation', CONSTRAINT = 'holdfast_fence', SCHEMA = TG_TABLE_SCHEMA, TABLE = TG_TABLE_NAME;
@@ -110,44 +119,81 @@ BEGIN
       HINT = 'SELECT holdfast_unguard(...) first, when no holder can be at work.';
 END $$;
 
+-- The table itself, then what inherits from it, partitions too: of a statement on the parent they have the row triggers alone, and one
+-- on themselves has none of the parent's statement triggers. `has_own` tells which don't get the parent's row triggers by themselves.
+CREATE OR REPLACE FUNCTION holdfast_parts(guarded regclass) RETURNS TABLE (part regclass, has_own boolean) LANGUAGE sql STABLE AS $$
+  WITH RECURSIVE parts (id, depth) AS (
+    SELECT guarded::oid, 0
+    UNION ALL
+    SELECT inhrelid, depth + 1 FROM pg_inherits JOIN parts ON inhparent = id
+  )
+  SELECT id::regclass, bool_or(depth = 0 OR NOT relispartition) FROM parts JOIN pg_class ON pg_class.oid = id
+  GROUP BY id ORDER BY min(depth);
+$$;
+
 CREATE OR REPLACE FUNCTION holdfast_unguard(guarded regclass) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  each regclass;
 BEGIN
-  EXECUTE format('DROP TRIGGER IF EXISTS holdfast_1_shown ON %s', guarded);
-  EXECUTE format('DROP TRIGGER IF EXISTS holdfast_2_unfenced ON %s', guarded);
-  EXECUTE format('DROP TRIGGER IF EXISTS holdfast_3_truncate ON %s', guarded);
+  FOR each IN SELECT part FROM holdfast_parts(guarded) LOOP
+    EXECUTE format('DROP TRIGGER IF EXISTS holdfast_1_shown ON %s', each);
+    EXECUTE format('DROP TRIGGER IF EXISTS holdfast_2_unfenced ON %s', each);
+    EXECUTE format('DROP TRIGGER IF EXISTS holdfast_3_truncate ON %s', each);
+  END LOOP;
 END $$;
 
--- Triggers run in the order of their names. A new row may be inserted without a fence: there is nothing yet that it could overwrite.
-CREATE OR REPLACE FUNCTION holdfast_guard_rows(guarded regclass, fence name) RETURNS void LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION holdfast_guard_truncate(guarded regclass) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  each regclass;
+BEGIN
+  FOR each IN SELECT part FROM holdfast_parts(guarded) LOOP
+    EXECUTE format(
+      'CREATE TRIGGER holdfast_3_truncate BEFORE TRUNCATE ON %s FOR EACH STATEMENT EXECUTE PROCEDURE holdfast_refuse_truncate()',
+      each);
+  END LOOP;
+END $$;
+
+-- Triggers run in the order of their names. With `plain_inserts` a new row needs no token: for tables whose rows are made without a lock.
+DROP FUNCTION IF EXISTS holdfast_guard_rows(regclass, name);
+CREATE OR REPLACE FUNCTION holdfast_guard_rows(guarded regclass, fence name, plain_inserts boolean DEFAULT false)
+RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  each regclass;
 BEGIN
   PERFORM holdfast_unguard(guarded);
-  EXECUTE format(
-    'CREATE TRIGGER holdfast_1_shown BEFORE UPDATE OF %I ON %s FOR EACH ROW EXECUTE PROCEDURE holdfast_row_fence_shown(%L)',
-    fence, guarded, fence);
-  EXECUTE format(
-    'CREATE TRIGGER holdfast_2_unfenced BEFORE UPDATE OR DELETE ON %s FOR EACH ROW EXECUTE PROCEDURE holdfast_row_refuse_unfenced(%L)',
-    guarded, fence);
-  EXECUTE format(
-    'CREATE TRIGGER holdfast_3_truncate BEFORE TRUNCATE ON %s FOR EACH STATEMENT EXECUTE PROCEDURE holdfast_refuse_truncate()',
-    guarded);
+  FOR each IN SELECT part FROM holdfast_parts(guarded) WHERE has_own LOOP
+    EXECUTE format(
+      'CREATE TRIGGER holdfast_1_shown BEFORE INSERT OR UPDATE OF %I ON %s '
+      'FOR EACH ROW EXECUTE PROCEDURE holdfast_row_fence_shown(%L, %L)',
+      fence, each, fence, CASE WHEN plain_inserts THEN 'plain_inserts' ELSE '' END);
+    EXECUTE format(
+      'CREATE TRIGGER holdfast_2_unfenced BEFORE UPDATE OR DELETE ON %s '
+      'FOR EACH ROW EXECUTE PROCEDURE holdfast_row_refuse_unfenced(%L)',
+      each, fence);
+  END LOOP;
+  PERFORM holdfast_guard_truncate(guarded);
 END $$;
 
 -- Without `key` the whole table belongs to one resource; with it each row belongs to the resource `resource || key`.
 CREATE OR REPLACE FUNCTION holdfast_guard_table(guarded regclass, resource text, key name DEFAULT NULL) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  each regclass;
 BEGIN
   PERFORM holdfast_unguard(guarded);
   IF key IS NULL THEN
-    EXECUTE format(
-      'CREATE TRIGGER holdfast_2_unfenced BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s '
-      'FOR EACH STATEMENT EXECUTE PROCEDURE holdfast_refuse_untaken(%L)',
-      guarded, resource);
+    FOR each IN SELECT part FROM holdfast_parts(guarded) LOOP
+      EXECUTE format(
+        'CREATE TRIGGER holdfast_2_unfenced BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s '
+        'FOR EACH STATEMENT EXECUTE PROCEDURE holdfast_refuse_untaken(%L)',
+        each, resource);
+    END LOOP;
   ELSE
-    EXECUTE format(
-      'CREATE TRIGGER holdfast_2_unfenced BEFORE INSERT OR UPDATE OR DELETE ON %s '
-      'FOR EACH ROW EXECUTE PROCEDURE holdfast_refuse_untaken(%L, %L)',
-      guarded, resource, key);
-    EXECUTE format(
-      'CREATE TRIGGER holdfast_3_truncate BEFORE TRUNCATE ON %s FOR EACH STATEMENT EXECUTE PROCEDURE holdfast_refuse_truncate()',
-      guarded);
+    FOR each IN SELECT part FROM holdfast_parts(guarded) WHERE has_own LOOP
+      EXECUTE format(
+        'CREATE TRIGGER holdfast_2_unfenced BEFORE INSERT OR UPDATE OR DELETE ON %s '
+        'FOR EACH ROW EXECUTE PROCEDURE holdfast_refuse_untaken(%L, %L)',
+        each, resource, key);
+    END LOOP;
+    PERFORM holdfast_guard_truncate(guarded);
   END IF;
 END $$;
