@@ -61,7 +61,7 @@ describe("doctor --guard on PostgreSQL", { skip: skipWithoutDebianPostgres(), ti
     assert.match(refused.err, /--guard needs the package pg, and finds none from/);
     const odd = await runCli(["doctor", "--guard", "oracle://a:secret@b/c"], {});
     assert.equal(odd.code, 2);
-    assert.match(odd.err, /postgres:\/\/, mysql:\/\/ or redis:\/\//);
+    assert.match(odd.err, /postgres:\/\/, mysql:\/\/, redis:\/\/, sqlite:FILE or s3:\/\//);
     const mixed = await runCli(["doctor", "--guard", postgres.url, "--data", "x"], {});
     assert.equal(mixed.code, 2);
     const there = new CliProcess(

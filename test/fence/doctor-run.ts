@@ -9,9 +9,16 @@ export interface Examination {
   readonly text: string;
 }
 
-export async function examineByCli(url: string): Promise<Examination> {
-  const folder = fileURLToPath(new URL("../../drivers", import.meta.url));
-  const { code, out, err } = await new CliProcess(["doctor", "--guard", url, "--json"], {}, folder).ended;
+/** `project`: drivers that are compiled lie in "stores". `more`: further words of the command. */
+export async function examineByCli(
+  url: string,
+  project: "drivers" | "stores" = "drivers",
+  environment: Readonly<Record<string, string>> = {},
+  more: readonly string[] = [],
+): Promise<Examination> {
+  const folder = fileURLToPath(new URL(`../../${project}`, import.meta.url));
+  const words = ["doctor", "--guard", url, "--json", ...more];
+  const { code, out, err } = await new CliProcess(words, environment, folder).ended;
   const { findings } = JSON.parse(out === "" ? '{"findings":[]}' : out) as {
     readonly findings: readonly { readonly severity: string; readonly check: string }[];
   };

@@ -21,6 +21,9 @@ interface DoctorOptions extends ClusterOptions {
   readonly config?: string;
   readonly data?: string;
   readonly guard?: string;
+  readonly lock?: string;
+  readonly method?: string;
+  readonly body?: string;
 }
 
 /** One node that hangs must not hold up the word on the others for longer. */
@@ -40,7 +43,13 @@ export function addDoctorCommand(program: Command, context: Context): void {
     )
     .option("--config <file>", "compare with this configuration; without --endpoints, ask its nodes")
     .option("--data <folder>", "check this directory of a stopped node instead; nothing in it is changed")
-    .option("--guard <url>", "check that this store refuses an old token instead: postgres://, mysql:// or redis://")
+    .option(
+      "--guard <url>",
+      "check that this store refuses an old token instead: postgres://, mysql://, redis://, sqlite:FILE or s3://; or that a resource at https:// does",
+    )
+    .option("--lock <name>", "with --guard https://: take this lock, write once under it, and present an old token")
+    .option("--method <method>", "with --guard https://: how to ask (default: GET)")
+    .option("--body <text>", "with --guard https://: what to send, as JSON if it is")
     .action(async (options: DoctorOptions) => {
       const findings = await findingsFor(options, context.io);
       const verdict = verdictOf(findings);
@@ -54,18 +63,30 @@ export function addDoctorCommand(program: Command, context: Context): void {
 }
 
 async function findingsFor(options: DoctorOptions, io: Io): Promise<readonly Finding[]> {
-  if (options.guard !== undefined) return tryGuard(options.guard, options);
+  const { guard, lock, method, body } = options;
+  if (guard !== undefined) return tryGuard(guard, options, io);
+  if ([lock, method, body].some((other) => other !== undefined)) throw onlyForHttp();
   return options.data === undefined ? examine(options, io) : dissect(options);
 }
 
-async function tryGuard(url: string, options: DoctorOptions): Promise<readonly Finding[]> {
-  const { data, endpoints, config, seconds, timeout } = options;
-  if ([data, endpoints, config, seconds].some((other) => other !== undefined)) {
-    const problem = "--guard checks a store: --data, --endpoints, --config and --seconds are for nodes and clusters";
+async function tryGuard(url: string, options: DoctorOptions, io: Io): Promise<readonly Finding[]> {
+  const { data, endpoints, config, seconds, lock, method, body, timeout } = options;
+  const { examineResource, isHttp } = await import("../doctor/guard/probe-http.js");
+  const takesLock = isHttp(url) && lock !== undefined;
+  if ([data, config, seconds, takesLock ? undefined : endpoints].some((other) => other !== undefined)) {
+    const problem =
+      "--guard checks a resource: --data, --endpoints, --config and --seconds are for nodes and clusters, --endpoints for --lock too";
     throw new CommandFailure("usage", "usage", problem);
   }
+  if (isHttp(url)) return examineResource(url, options, options, io);
+  if ([lock, method, body].some((other) => other !== undefined)) throw onlyForHttp();
   const { examineStore } = await import("../doctor/guard/probe-store.js");
   return examineStore(url, process.cwd(), timeout);
+}
+
+function onlyForHttp(): CommandFailure {
+  const problem = "--lock, --method and --body are for --guard with the URL of a resource behind HTTP";
+  return new CommandFailure("usage", "usage", problem);
 }
 
 async function examine(options: DoctorOptions, io: Io): Promise<readonly Finding[]> {

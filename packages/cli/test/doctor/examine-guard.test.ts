@@ -60,6 +60,18 @@ describe("what a guard does with an old token", () => {
     assert.equal((await verdicts({ yields: true }))["at once"], bad);
   });
 
+  it("a guard that refuses to work with the store is a problem, and the other guards of the store are examined", async () => {
+    const incompatible = Object.assign(new Error("ignores If-Match"), { code: "incompatible" });
+    const broken = { ...probe({}), write: () => Promise.reject(incompatible) };
+    const store = { name: "a store", probes: [broken, probe({})], settings: [], close: async () => {} };
+    const findings = await examineGuard(store);
+    assert.deepEqual(
+      findings.map(({ check, severity }) => `${check} ${severity}`),
+      ["store ok", "old token problem", "old token ok", "at once ok", "great tokens ok"],
+    );
+    assert.equal(findings[1]?.seen, "a fake: ignores If-Match");
+  });
+
   it("another error than a refusal is the caller's", async () => {
     const broken = { ...probe({}), write: () => Promise.reject(new Error("no table")) };
     const store = { name: "a store", probes: [broken], settings: [], close: async () => {} };

@@ -8,6 +8,8 @@ export interface GuardProbe {
   readonly form: string;
   /** Replaces the text, guarded. */
   write(token: number, text: string): Promise<void>;
+  /** How its writers meet; default "at once". A driver that is synchronous runs them one after the other. */
+  readonly meeting?: "at once" | "one after the other";
   /** Past the guard. The token as the store has it, in decimal. */
   stored(): Promise<StoredProbe>;
 }
@@ -35,7 +37,12 @@ const writersAtOnce = 16;
 export async function examineGuard(store: ProbedStore): Promise<readonly Finding[]> {
   const findings: Finding[] = [ok("store", store.name)];
   for (const probe of store.probes) {
-    findings.push(await oldToken(probe), await mixedWriters(probe), await greatTokens(probe));
+    try {
+      findings.push(await oldToken(probe), await mixedWriters(probe), await greatTokens(probe));
+    } catch (error) {
+      if ((error as { code?: unknown }).code !== "incompatible") throw error;
+      findings.push(problem("old token", faultOf(`${probe.form}: ${(error as Error).message}`)));
+    }
   }
   return [...findings, ...store.settings];
 }
@@ -80,11 +87,12 @@ async function mixedWriters(probe: GuardProbe): Promise<Finding> {
       if ((await refusalOf(probe, token, `by ${token}`)) === null) accepted.push(token);
     }),
   );
+  const { meeting = "at once" } = probe;
   const { text, token } = await probe.stored();
   if (accepted.includes(newest) && token === String(newest) && text === `by ${newest}`) {
-    return ok("at once", `${probe.form}: of ${writersAtOnce} writers at once the newest had the last word`);
+    return ok("at once", `${probe.form}: of ${writersAtOnce} writers ${meeting} the newest had the last word`);
   }
-  const seen = `of writers at once ${newest} was the newest token, and it holds ${token} and "${text}"`;
+  const seen = `of writers ${meeting} ${newest} was the newest token, and it holds ${token} and "${text}"`;
   return problem("at once", faultOf(`${probe.form}: ${seen}`));
 }
 
