@@ -25,12 +25,13 @@ import {
 import { decodeFrame, encodeFrame, encodeFrames } from "./frames.js";
 import { limits } from "./limits.js";
 import type { Refusal } from "./refusals.js";
+import { commandKind, payloadsIn } from "./command-frames.js";
 import { isTraceparent } from "./traceparent.js";
 import { WireError } from "./wire-error.js";
 
 const kinds = {
   hello: 1,
-  command: 2,
+  command: commandKind,
   resume: 3,
   keepalive: 4,
   query: 5,
@@ -70,6 +71,8 @@ export function encodeClientFrames(messages: readonly ClientMessage[]): Uint8Arr
 
 /** Throws a WireError; all messages are good, or none is returned. The payload of a command is not looked into. */
 export function decodeClientFrame(bytes: Uint8Array): ClientMessage[] {
+  const payloads = bytes.length <= limits.clientFrameBytesMax ? payloadsIn(bytes) : null;
+  if (payloads !== null) return payloads.map((each) => ({ kind: "command", payload: each }));
   return decodeFrame(bytes, limits.clientFrameBytesMax, limits.frameItemsMax, messageFrom);
 }
 
