@@ -80,7 +80,7 @@ export class ClientGateway implements ClientEvents {
     const state = this.connections.get(connection);
     if (state === undefined) return;
     this.intake.onTaken(connection, bytes);
-    if (state.greeted && this.sessions.isOverloaded) this.refuseAcquires(connection, state, messages);
+    if (state.greeted && this.host.isOverloaded) this.refuseAcquires(connection, state, messages);
     else for (const message of messages) this.handleOne(connection, state, message);
   }
 

@@ -26,8 +26,8 @@ export interface GatewayHost {
   readonly nodes: readonly NodeAddress[];
   readonly clusterId: string;
   readonly lastApplied: number;
-  /** Of its log. */
-  readonly lastIndex: number;
+  /** It leads, and has as much to apply as it takes. */
+  readonly isOverloaded: boolean;
   status(): NodeStatus;
   /** `payload`: the command's bytes as they came. `onRefused` runs in the same turn if the entry did not enter the log. */
   proposeClients(command: Command, payload: Uint8Array, reserved: boolean, onRefused: (refusal: Refusal) => void): void;

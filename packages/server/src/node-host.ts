@@ -6,6 +6,7 @@ import { Raft } from "@holdfast/raft";
 import type { Configuration, Event, MembershipChange, Message, NodeId, Position } from "@holdfast/raft";
 import type { NodeAddress, NodeStatus } from "@holdfast/wire";
 import { Applier } from "./applier.js";
+import { ApplyLag } from "./apply-lag.js";
 import type { BackupSource } from "./backup-stream.js";
 import { ClientGateway } from "./client-gateway.js";
 import { ClusterVersions } from "./cluster-versions.js";
@@ -37,6 +38,7 @@ export class NodeHost implements PeerEvents {
   private readonly parts: NodeHostParts;
   private readonly loop: TurnLoop;
   private readonly queue: TurnQueue = new TurnQueue();
+  private readonly applyLag: ApplyLag;
   private readonly raft: Raft;
   private readonly membership: Membership;
   private readonly applier: Applier;
@@ -62,6 +64,7 @@ export class NodeHost implements PeerEvents {
       this.resolveStopped = resolve;
     });
     this.loop = this.newLoop();
+    this.applyLag = new ApplyLag(options.gateway.unappliedEntriesMax);
     this.startedAtMs = this.loop.nowMs;
     this.raft = new Raft(options.raft, { random: parts.random, codec: parts.codec }, parts.restored);
     this.membership = this.newMembership();
@@ -241,7 +244,10 @@ export class NodeHost implements PeerEvents {
   private newLoop(): TurnLoop {
     const stallMs = this.options.raft.electionTimeoutMsMin / 2;
     return new TurnLoop({ stallMs }, this.parts.clock, {
-      turn: (isTimerDue) => this.turn.run(isTimerDue),
+      turn: (isTimerDue) => {
+        this.applyLag.note(this.raft.lastIndex, this.applier.lastApplied, this.loop.nowMs);
+        this.turn.run(isTimerDue);
+      },
       hasMore: () =>
         !this.queue.isEmpty || this.raft.hasOutput() || this.applier.hasBacklog || this.gateway.intake.hasPaused,
       nextDeadlineMs: () =>
@@ -370,8 +376,8 @@ export class NodeHost implements PeerEvents {
       get lastApplied() {
         return host.applier.lastApplied;
       },
-      get lastIndex() {
-        return host.raft.lastIndex;
+      get isOverloaded() {
+        return host.leadership.isLeader && host.applyLag.isTooLong(host.raft.lastIndex - host.applier.lastApplied);
       },
       clusterId: host.options.clusterId,
       status: () => host.status(),

@@ -46,15 +46,6 @@ export class SessionRequests {
     for (const { connection, session } of this.owners.resuming()) this.decideResume(connection, session);
   }
 
-  /**
-   * It leads, and has as much to apply as it takes: more acquires would make all else wait, keepalives too. What is opened once, gives back or
-   * keeps alive is taken all the same.
-   */
-  get isOverloaded(): boolean {
-    const { host } = this;
-    return host.isLeader && host.lastIndex - host.lastApplied >= this.options.unappliedEntriesMax;
-  }
-
   /** Nothing that was proposed here is lost by it: clients ask again at the new leader. */
   onLeadershipLost(): void {
     this.owners.clear();
@@ -157,7 +148,8 @@ export class SessionRequests {
       refuseCommand(connection, command, notLeader(this.host));
       return;
     }
-    if (this.isOverloaded && command.kind === "acquire") {
+    // It would make all else wait, keepalives too. What is opened once, gives back or keeps alive is taken all the same.
+    if (this.host.isOverloaded && command.kind === "acquire") {
       refuseCommand(connection, command, { code: "overloaded" });
       return;
     }
