@@ -17,8 +17,8 @@ export const longest = [
 
 /**
  * @typedef {"usual" | "fast" | "tools" | "stores" | "all"} Part usual: the product's, and the simulated seeds; tools: what tries the tools out
- * that judge the product, and the packed packages; stores: guards at stores other than PostgreSQL alone, and the outbox; fast: all of these
- * without real processes and without the simulated seeds.
+ * that judge the product, and the packed packages; stores: guards at stores other than PostgreSQL alone, what docs/fencing.md
+ * shows of them, and the outbox; fast: all of these without real processes and without the simulated seeds.
  * @typedef {{ name: string, files: string[], concurrency: number }} Phase Paths of compiled files, from the top.
  * @param {string} top
  * @param {{ part: Part, patterns: readonly string[] }} options Patterns: parts of a source's path, or regular expressions.
@@ -59,7 +59,7 @@ function partOf(file) {
  * @param {string} file
  */
 export function isOfStore(file) {
-  return /^test\/(dist\/)?(fence\/(files|http|mysql|pgbouncer|redis|s3|sqlite)-[^/]*|docs\/outbox-[^/]*)\.test\.[jt]s$/.test(
+  return /^test\/(dist\/)?(fence\/(files|http|mysql|pgbouncer|redis|s3|sqlite)-[^/]*|docs\/(fencing|outbox)-[^/]*)\.test\.[jt]s$/.test(
     file,
   );
 }
