@@ -14,6 +14,7 @@ import { mysqlPool, skipWithoutMariadb, startMariadb } from "../fence/mariadb-se
 import { redisClient, skipWithoutRedis, startRedis } from "../fence/redis-server.js";
 import { s3Options } from "../fence/s3-client.js";
 import { startS3Server } from "../fence/s3-server.js";
+import { sqliteDrivers } from "../fence/stores/sqlite.js";
 import { TestCluster } from "../harness/cluster.js";
 import { until } from "../harness/until.js";
 
@@ -101,7 +102,7 @@ async function run(name: string, ...parts: readonly string[]): Promise<void> {
 describe("docs/fencing.md's programs", { timeout: 240_000 }, () => {
   test("MySQL and MariaDB", { skip: skipWithoutMariadb() }, mysqlTest);
   test("Redis", { skip: skipWithoutRedis() }, redisTest);
-  test("SQLite", { skip: skipWithoutDriver("better-sqlite3") }, sqliteTest);
+  test("SQLite", { skip: sqliteDrivers.find(({ name }) => name === "better-sqlite3")?.skip ?? true }, sqliteTest);
   test("files", filesTest);
   test("S3", { skip: skipWithoutDriver("@aws-sdk/client-s3") }, s3Test);
   test("HTTP, on each framework", { skip: skipWithoutDriver("fastify") }, httpTest);

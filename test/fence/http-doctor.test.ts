@@ -63,7 +63,7 @@ describe("doctor --guard on a service that guards", () => {
           assert.deepEqual(seen, ['{"text":"new"}']);
           const without = await examine(url);
           assert.deepEqual([without.code, without.problems], [3, []], without.text);
-          assert.match(without.text, /not tried: no lock was named/);
+          assert.match(without.text, /not shown: no lock was named/);
           const other = await examine(url, "--lock", "doc:other");
           assert.deepEqual([other.code, other.problems], [3, []], other.text);
           assert.match(other.text, /the resource wants the lock \\"doc:scratch\\"/);
@@ -179,9 +179,25 @@ describe("doctor --guard on a service that forgets a part of it", () => {
       async (url) => {
         const found = await examine(url, "--lock", lock);
         assert.deepEqual([found.code, found.problems], [3, []], found.text);
-        assert.match(found.text, /answered alike \(404\)/);
+        assert.match(found.text, /was answered with 404, and then \d+ with 404 rather than 412/);
       },
     );
+  });
+
+  test("one that writes once whoever comes proves nothing by its conflict", async () => {
+    let writes = 0;
+    const once = httpFence({ keys }).node(
+      () => lock,
+      (_request, response) => {
+        writes += 1;
+        response.writeHead(writes === 1 ? 201 : 409).end();
+      },
+    );
+    await at(once, async (url) => {
+      const found = await examine(url, "--lock", lock);
+      assert.deepEqual([found.code, found.problems, writes], [3, [], 2], found.text);
+      assert.match(found.text, /with 201, and then \d+ with 409 rather than 412/);
+    });
   });
 
   test("no answer, a user in the URL, odd words: 1 or 2, without the password", async () => {

@@ -43,7 +43,7 @@ export async function examineHttp({ ask, lock, hold }: HttpExamination): Promise
     const findings = [
       bareFinding(bare, isKnown),
       strangerFinding(stranger, isKnown),
-      ...(codeOf(changed) === "stale_token" ? [unverified("a sequencer whose token was changed", changed)] : []),
+      ...(isCompared(changed, isKnown) ? [unverified("a sequencer whose token was changed", changed)] : []),
     ];
     const hindered = hindrance(first, newer, isKnown);
     if (hindered !== null) return [...findings, hindered];
@@ -66,19 +66,27 @@ function told(answer: HttpAnswer): string {
   return code === null ? String(answer.status) : `${answer.status} ${code}`;
 }
 
+/** What a service in another language may say without our words; another status may be of something else than the header. */
+const refusals: readonly number[] = [400, 401, 403];
+
 /** `isKnown`: a good sequencer was accepted, so it is the header that makes the difference. */
 function bareFinding(answer: HttpAnswer, isKnown: boolean): Finding {
-  if (codeOf(answer) !== "no_sequencer" && !isKnown)
-    return unclear("no sequencer", "a request without a sequencer", answer);
+  const isRefusal = codeOf(answer) === "no_sequencer" || (isKnown && refusals.includes(answer.status));
+  if (!isRefusal) return unclear("no sequencer", "a request without a sequencer", answer);
   return ok("no sequencer", `a request without a sequencer was refused (${told(answer)})`);
 }
 
 function strangerFinding(answer: HttpAnswer, isKnown: boolean): Finding {
   const what = "a sequencer that no cluster signed";
+  if (isCompared(answer, isKnown)) return unverified(what, answer);
+  const isRefusal = codeOf(answer) === "bad_sequencer" || (isKnown && refusals.includes(answer.status));
+  return isRefusal ? ok("forged", `${what} was refused (${told(answer)})`) : unclear("forged", what, answer);
+}
+
+/** Rather than refused for its signature. */
+function isCompared(answer: HttpAnswer, isKnown: boolean): boolean {
   const code = codeOf(answer);
-  if (code === "stale_token" || code === "wrong_resource") return unverified(what, answer);
-  if (code !== "bad_sequencer" && !isKnown) return unclear("forged", what, answer);
-  return ok("forged", `${what} was refused (${told(answer)})`);
+  return code === "stale_token" || code === "wrong_resource" || (isKnown && answer.status === 412);
 }
 
 /** Why the former holder's needn't be presented: the newest wasn't let through by the guard itself. */
@@ -99,12 +107,10 @@ function hindrance(answer: HttpAnswer, { token }: Holding, isKnown: boolean): Fi
 function oldFinding(answer: HttpAnswer, first: HttpAnswer, older: Holding, newer: Holding): Finding {
   const what = `token ${older.token} after ${newer.token}`;
   if (isAccepted(answer)) return letIn("old token", what, answer);
-  if (codeOf(answer) === "stale_token") return ok("old token", `${what} was refused (${told(answer)})`);
-  if (isAccepted(first))
-    return ok("old token", `${what} was refused (${told(answer)}), and ${newer.token} accepted (${told(first)})`);
-  return untried(
-    `both tokens were answered alike (${told(answer)}), so it is not the guard that refuses: is the method or the body wrong?`,
-  );
+  const isRefusal = codeOf(answer) === "stale_token" || (answer.status === 412 && isAccepted(first));
+  if (isRefusal) return ok("old token", `${what} was refused (${told(answer)})`);
+  const seen = `${newer.token} was answered with ${told(first)}, and then ${older.token} with ${told(answer)} rather than 412`;
+  return untried(`${seen}: is the method or the body wrong?`);
 }
 
 function letIn(check: string, what: string, answer: HttpAnswer): Finding {
@@ -138,7 +144,7 @@ function unclear(check: string, what: string, answer: HttpAnswer): Finding {
 function untried(reason: string): Finding {
   return warning("old token", {
     node: null,
-    seen: `not tried: ${reason}`,
+    seen: `not shown: ${reason}`,
     why: "Only the cluster can sign a former holder's sequencer, and only a newer one that was let through makes it stale.",
     mend: "--lock NAME, for a resource that may be written once: docs/cli.md",
   });
