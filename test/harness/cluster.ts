@@ -1,15 +1,13 @@
 /** A cluster of real processes on free ports, with its data in a temporary folder. */
 import { spawn } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
-import { once } from "node:events";
 import { closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
-import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { connect } from "@holdfast/client";
 import type { Holdfast } from "@holdfast/client";
+import { freePorts as freePortsAt } from "@holdfast/nemesis/free-ports";
 import { until } from "./until.js";
 
 export const holdfastBin = fileURLToPath(new URL("../../../packages/cli/bin/holdfast.js", import.meta.url));
@@ -29,19 +27,9 @@ export interface ClusterOptions {
 /** As `holdfast dev` starts its nodes: they end when the pipe to this process closes, however it ends. */
 const endsWithParent = { HOLDFAST_PARENT_PIPE: "1" };
 
-/** Ports that were free a moment ago. All are held open until all are known, so that they differ. */
-export async function freePorts(count: number): Promise<number[]> {
-  const servers = await Promise.all(
-    Array.from({ length: count }, async () => {
-      const server = createServer();
-      server.listen(0, "127.0.0.1");
-      await once(server, "listening");
-      return server;
-    }),
-  );
-  const ports = servers.map((server) => (server.address() as AddressInfo).port);
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
-  return ports;
+/** Ports that nobody takes before a node listens on them, or while it is down. */
+export async function freePorts(count: number): Promise<readonly number[]> {
+  return freePortsAt("127.0.0.1", count);
 }
 
 export class TestNode {
@@ -131,6 +119,11 @@ export class TestNode {
     await this.exited();
   }
 
+  /** The last lines of its log. */
+  get logEnd(): string {
+    return this.log().split("\n").slice(-6).join("\n");
+  }
+
   log(): string {
     return readFileSync(this.logFile, "utf8");
   }
@@ -187,8 +180,11 @@ export class TestCluster {
       await cluster.leader(options.leaderMs);
       return cluster;
     } catch (error) {
+      const ends = cluster.nodes.map(
+        ({ id, isRunning, logEnd }) => `${id} ${isRunning ? "runs" : "has ended"}:\n${logEnd}`,
+      );
       await cluster.close();
-      throw error;
+      throw new Error(`the cluster has not come up\n${ends.join("\n")}`, { cause: error });
     }
   }
 
