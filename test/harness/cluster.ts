@@ -184,7 +184,7 @@ export class TestCluster {
         ({ id, isRunning, logEnd }) => `${id} ${isRunning ? "runs" : "has ended"}:\n${logEnd}`,
       );
       await cluster.close();
-      throw new Error(`the cluster has not come up\n${ends.join("\n")}`, { cause: error });
+      throw new Error(`${String(error)}\n${ends.join("\n")}`, { cause: error });
     }
   }
 

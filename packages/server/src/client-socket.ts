@@ -22,6 +22,9 @@ export interface ClientSocketOwner {
   onDirty(connection: ClientSocket): void;
 }
 
+/** What a frame takes beside its content, while it waits: an empty one is not free. */
+const frameBytes = 256;
+
 export class ClientSocket implements ClientConnection {
   readonly id: number;
   readonly remote: string;
@@ -32,6 +35,8 @@ export class ClientSocket implements ClientConnection {
   private readonly helloTimer: Timer;
   private outbox: ServerMessage[] = [];
   private isSlow = false;
+  /** This side has ended it. */
+  private isCut = false;
 
   constructor(
     options: ClientSocketOptions,
@@ -45,7 +50,8 @@ export class ClientSocket implements ClientConnection {
     this.owner = owner;
     this.logger = parts.logger;
     this.socket = attach({
-      onMessage: (bytes) => owner.onFrame(this, { bytes: bytes.length, messages: () => this.decode(bytes) }),
+      onMessage: (bytes) =>
+        owner.onFrame(this, { bytes: bytes.length + frameBytes, messages: () => this.decode(bytes) }),
       onClosed: (problem) => {
         this.helloTimer.cancel();
         this.logger.debug({ remote: this.remote, connection: this.id, reason: problem }, "client connection closed");
@@ -77,11 +83,13 @@ export class ClientSocket implements ClientConnection {
   }
 
   close(code: number, reason: string): void {
+    this.isCut = true;
     this.flush();
     this.socket.close(code, reason);
   }
 
   terminate(problem: string): void {
+    this.isCut = true;
     this.socket.terminate(problem);
   }
 
@@ -99,7 +107,7 @@ export class ClientSocket implements ClientConnection {
           { remote: this.remote, connection: this.id, bytes: buffered },
           "client reads too slowly: cut off",
         );
-        this.socket.terminate("reads too slowly");
+        this.terminate("reads too slowly");
         return;
       }
       this.socket.send(bytes);
@@ -109,7 +117,7 @@ export class ClientSocket implements ClientConnection {
 
   sweep(quietMax: number): void {
     const quiet = this.socket.sweep();
-    if (quiet >= quietMax) this.socket.terminate("nothing was heard from it");
+    if (quiet >= quietMax) this.terminate("nothing was heard from it");
     else if (quiet > 0) this.socket.ping();
   }
 
@@ -136,9 +144,9 @@ export class ClientSocket implements ClientConnection {
     this.isSlow = isSlow;
   }
 
-  /** Decoded when its turn comes: a flood shall not keep the loop from its other sockets. */
+  /** Decoded when its turn comes: a flood shall not keep the loop from its other sockets. What came before the client's own end counts. */
   private decode(bytes: Uint8Array): readonly ClientMessage[] {
-    if (!this.socket.isOpen) return [];
+    if (this.isCut) return [];
     try {
       const messages = decodeClientFrame(bytes);
       if (messages[0]?.kind === "hello") this.helloTimer.cancel();

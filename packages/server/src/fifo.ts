@@ -2,7 +2,8 @@
 const holesMax = 4_096;
 
 export class Fifo<Item> {
-  private items: Item[] = [];
+  /** What was taken is let go of at once: it may be large. */
+  private items: (Item | undefined)[] = [];
   private taken = 0;
 
   get length(): number {
@@ -20,6 +21,7 @@ export class Fifo<Item> {
   shift(): Item | undefined {
     const { first } = this;
     if (first === undefined) return undefined;
+    this.items[this.taken] = undefined;
     this.taken += 1;
     if (this.length === 0) {
       this.items = [];

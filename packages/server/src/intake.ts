@@ -59,7 +59,8 @@ export class Intake {
 
   /** At the end of a turn: those whose turn it is are read again. */
   resume(): void {
-    let room = turnBytesMax - this.bytes;
+    // One at least: others may keep as much waiting for ever, each too little to be paused.
+    let room = Math.max(readBytes, turnBytesMax - this.bytes);
     for (let left = this.paused.length; left > 0 && room > 0; left -= 1) {
       const connection = this.paused.shift() as ClientConnection;
       const waiting = this.connections.get(connection);

@@ -79,8 +79,11 @@ export class NodeSnapshots {
   /** Once a turn. */
   advance(): void {
     const { raft, applier, store, persister } = this.parts;
-    if (!this.keeper.isTaking) this.backup.advance(store.snapshot, applier.lastApplied);
-    if (this.keeper.isDue) this.begin();
+    // While a received snapshot takes the log's place, what was applied last may lie in neither.
+    if (raft.persistedIndex > 0) {
+      if (!this.keeper.isTaking) this.backup.advance(store.snapshot, applier.lastApplied);
+      if (this.keeper.isDue) this.begin();
+    }
     const chunk = this.keeper.next(raft.persistedIndex);
     if (chunk !== null) persister.enqueueOwnChunk(chunk);
     if (!this.source.isRemovalDue) return;

@@ -113,7 +113,7 @@ export class SessionRequests {
     else if (!this.openings.has(key) && this.isFullFor(connection)) {
       refuseOpening(connection, key, { code: "overloaded" });
     } else {
-      if (this.early.has(key)) this.openings.take(key);
+      if (this.early.delete(key)) this.openings.take(key);
       const opening = this.openings.propose(key, connection);
       const propose = (): void => {
         this.host.proposeClients(command, payload, false, (refusal) => {

@@ -50,8 +50,8 @@ export interface TurnParts {
 
 export class Turn {
   private readonly parts: TurnParts;
-  /** A deadline has come: it is decided when this frame has been handled. */
-  private decidesAfter: number | null = null;
+  /** A deadline has come: what is due by `atMs` is decided when that frame has been handled. */
+  private decision: { readonly afterFrame: number; readonly atMs: number } | null = null;
   /** This node's removal is committed: it ends when all that came before is applied. */
   private isRemoved = false;
 
@@ -114,7 +114,7 @@ export class Turn {
       if (count >= messagesPerTurnMin && loop.isTurnLong) return;
       const share = queue.clients.takeShare();
       if (share === undefined) return;
-      count += share.messages.length;
+      count += Math.max(1, share.messages.length);
       gateway.handle(share);
     }
   }
@@ -125,12 +125,13 @@ export class Turn {
    */
   private maybeDecide(isTimerDue: boolean, nowMs: number): void {
     const { keeper, queue } = this.parts;
-    if (this.decidesAfter === null && (isTimerDue || keeper.nextDeadlineMs() === 0)) {
-      this.decidesAfter = queue.clients.newestFrame;
+    if (this.decision === null && (isTimerDue || keeper.nextDeadlineMs() === 0)) {
+      this.decision = { afterFrame: queue.clients.newestFrame, atMs: nowMs };
     }
-    if (this.decidesAfter === null || !queue.clients.hasTaken(this.decidesAfter)) return;
-    this.decidesAfter = null;
-    keeper.decide(nowMs);
+    if (this.decision === null || !queue.clients.hasTaken(this.decision.afterFrame)) return;
+    const { atMs } = this.decision;
+    this.decision = null;
+    keeper.decide(atMs);
   }
 
   /**
@@ -148,7 +149,8 @@ export class Turn {
       if (output === null && !applier.hasBacklog) return;
       if (output !== null) this.handleOutput(output);
       this.apply(isLong);
-      if (isLong()) return;
+      // Else what the last of it has asked for is seen to now: nothing else would bring the next turn.
+      if (isLong() && (raft.hasOutput() || applier.hasBacklog)) return;
     }
   }
 

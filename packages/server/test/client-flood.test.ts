@@ -79,6 +79,21 @@ describe("intake", () => {
     );
   });
 
+  test("reads one of them at least, however much waits of those who send little", () => {
+    const { intake, told, connections } = intakeOf(102);
+    const [first, second, ...others] = connections as [ClientConnection, ClientConnection, ...ClientConnection[]];
+    for (const each of [first, second]) {
+      intake.onRead(each, 64 * kib);
+      intake.onTaken(each, 64 * kib);
+    }
+    for (const each of others) intake.onRead(each, 15 * kib);
+    told.length = 0;
+    intake.resume();
+    assert.deepEqual(told, ["1 resumed"]);
+    intake.resume();
+    assert.deepEqual(told, ["1 resumed", "2 resumed"]);
+  });
+
   test("forgets who is gone, and what waited of it", () => {
     const { intake, told, connections } = intakeOf(40);
     for (const each of connections) intake.onRead(each, 64 * kib);

@@ -71,6 +71,18 @@ describe("clients' queue", () => {
     );
   });
 
+  it("holds on to no frame that was taken, though it is never empty", () => {
+    const queue = new ClientQueue();
+    const [first] = connections as [ClientConnection];
+    queue.push(first, frameOf(messages(1)));
+    for (let at = 0; at < 100; at += 1) {
+      queue.push(first, frameOf(messages(1)));
+      queue.takeShare();
+    }
+    const lanes = (queue as unknown as { lanes: Map<unknown, { frames: { items: unknown[] } }> }).lanes;
+    assert.equal(lanes.get(first)?.frames.items.filter((each) => each !== undefined).length, 1);
+  });
+
   it("says once what a frame took", () => {
     const queue = new ClientQueue();
     const [first] = connections as [ClientConnection];
