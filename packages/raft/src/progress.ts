@@ -27,20 +27,6 @@ interface Leaving {
   untilMs: number;
 }
 
-interface Append {
-  /** Its last index. */
-  readonly last: Index;
-  readonly sentMs: number;
-}
-
-/**
- * Group commit: to a peer that answers as soon as this, few entries are not sent while an append is out. They share the next one with what
- * comes meanwhile, which spares all sides frames and synced batches, and costs no more than the peer takes to answer. Over longer ways
- * appends are pipelined at once.
- */
-const soonMs = 10;
-const fewEntries = 1_024;
-
 /** What to send now: entries (with a probe perhaps none), an empty append as a question, or nothing. */
 type NextAppend = "entries" | "empty" | "none";
 
@@ -58,10 +44,8 @@ export class Progress {
   /** The newest quorum round that the peer has answered. */
   round = 0;
   snapshot: SnapshotSending | null = null;
-  /** Appends that are out, in the order of sending; used in replicate. */
-  readonly #inFlight: Append[] = [];
-  /** How long the newest of them that was answered took. */
-  #answeredInMs = Number.POSITIVE_INFINITY;
+  /** Last index of each append that is out, in the order of sending; used in replicate. */
+  readonly #inFlight: Index[] = [];
   readonly #inFlightMax: number;
   #isProbeOut = false;
   /** Ask where the peer stands, without sending entries (again). */
@@ -85,9 +69,7 @@ export class Progress {
     if (this.state === "probe" && this.#isProbeOut) return "none";
     if (this.#isQuestionDue) return "empty";
     if (this.state === "probe") return "entries";
-    const entries = lastIndex - this.nextIndex + 1;
-    const appendsMax = entries < fewEntries && this.#answeredInMs <= soonMs ? 1 : this.#inFlightMax;
-    return entries > 0 && this.#inFlight.length < appendsMax ? "entries" : "none";
+    return this.nextIndex <= lastIndex && this.#inFlight.length < this.#inFlightMax ? "entries" : "none";
   }
 
   /** An append was sent whose last entry (or, when empty, its previous position) is at `last`. */
@@ -100,7 +82,7 @@ export class Progress {
     }
     if (last < this.nextIndex || this.#inFlight.length === 0) this.#waitingSinceMs = nowMs;
     if (last < this.nextIndex) return;
-    this.#inFlight.push({ last, sentMs: nowMs });
+    this.#inFlight.push(last);
     this.nextIndex = indexAfter(last);
   }
 
@@ -112,9 +94,8 @@ export class Progress {
     if (this.state === "probe") {
       this.#becomeReplicate();
     } else if (this.state === "replicate" && isNews) {
-      const open = this.#inFlight.findIndex(({ last }) => last > this.matchIndex);
-      const answered = this.#inFlight.splice(0, open === -1 ? this.#inFlight.length : open).at(-1);
-      if (answered !== undefined) this.#answeredInMs = nowMs - answered.sentMs;
+      const answered = this.#inFlight.findIndex((last) => last > this.matchIndex);
+      this.#inFlight.splice(0, answered === -1 ? this.#inFlight.length : answered);
       this.#waitingSinceMs = this.#inFlight.length > 0 ? nowMs : Number.POSITIVE_INFINITY;
     }
     return isNews;

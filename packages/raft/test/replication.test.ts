@@ -42,40 +42,10 @@ test("appends are batched by entries and by bytes, and pipelined up to the windo
       .filter(({ to }) => to === "n2")
       .map(({ message }) => message.entries.length);
   assert.deepEqual(sizes(), [2, 2], "two of 41 bytes fit in 100, and two appends in the window");
-  solo.pass(11).accept("n2", 3);
+  solo.accept("n2", 3);
   assert.deepEqual(sizes(), [1], "a large entry goes alone");
-  solo.pass(11).accept("n2", 6);
+  solo.accept("n2", 6);
   assert.deepEqual(sizes(), [1]);
-});
-
-test("to a peer that answers soon what comes meanwhile shares the next append; many entries, and those to a slow one, don't wait", () => {
-  for (const [answersInMs, expected] of [
-    [10, [1, 2]],
-    [11, [1, 1, 1]],
-  ] as const) {
-    const solo = settledLeader({ limits: { appendsInFlightMax: 3, appendEntriesMax: 2_000 } });
-    const sizes = (): number[] =>
-      solo
-        .sentOf("append")
-        .filter(({ to }) => to === "n2")
-        .map(({ message }) => message.entries.length);
-    solo.propose("a");
-    const last = solo.raft.lastIndex;
-    solo.pass(answersInMs).accept("n2", last);
-    const sent = sizes();
-    for (const text of ["b", "c", "d"]) solo.propose(text);
-    sent.push(...sizes());
-    solo.pass(1).accept("n2", last + 1);
-    sent.push(...sizes());
-    assert.deepEqual(sent, [1, ...expected], `answered in ${answersInMs} ms`);
-    const many = Array.from({ length: 1_024 }, (_, at) => `${at}`);
-    proposeAll(solo, many);
-    assert.equal(
-      sizes().reduce((sum, count) => sum + count, 0),
-      1_024,
-      "as many as are worth an append of their own",
-    );
-  }
 });
 
 test("proposals wait in no queue of their own: a full window holds them back, and one acknowledgement lets all go", () => {
