@@ -46,7 +46,7 @@ export class Applier {
   /** The received snapshot is durable and takes the place of all that was applied, or was to be. */
   install(base: LogBase): void {
     if (base.position.index <= this.applied) return;
-    while (this.backlog.length > 0) this.backlog.shift();
+    this.backlog.clear();
     this.current = this.receiver.finish(base);
     this.applied = base.position.index;
   }

@@ -17,7 +17,7 @@ interface Mark {
 export class ApplyLag {
   private readonly entriesMax: number;
   /** The ends of the log at turns in which it had grown, as far as they are not applied. */
-  private marks = new Fifo<Mark>();
+  private readonly marks = new Fifo<Mark>();
   private markedIndex = 0;
   private ageMs = 0;
 
@@ -29,7 +29,7 @@ export class ApplyLag {
   /** Once a turn. */
   note(lastIndex: number, lastApplied: number, nowMs: number): void {
     // A log that was cut back goes on with another leader's entries.
-    if (lastIndex < this.markedIndex) this.marks = new Fifo();
+    if (lastIndex < this.markedIndex) this.marks.clear();
     if (lastIndex !== this.markedIndex) this.marks.push({ lastIndex, atMs: nowMs });
     this.markedIndex = lastIndex;
     while (this.marks.first !== undefined && this.marks.first.lastIndex <= lastApplied) this.marks.shift();

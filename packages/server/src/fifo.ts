@@ -14,6 +14,11 @@ export class Fifo<Item> {
     return this.items[this.taken];
   }
 
+  clear(): void {
+    this.items = [];
+    this.taken = 0;
+  }
+
   push(item: Item): void {
     this.items.push(item);
   }
@@ -23,10 +28,8 @@ export class Fifo<Item> {
     if (first === undefined) return undefined;
     this.items[this.taken] = undefined;
     this.taken += 1;
-    if (this.length === 0) {
-      this.items = [];
-      this.taken = 0;
-    } else if (this.taken >= holesMax) {
+    if (this.length === 0) this.clear();
+    else if (this.taken >= holesMax) {
       this.items = this.items.slice(this.taken);
       this.taken = 0;
     }
