@@ -12,8 +12,6 @@ export interface GatewayOptions {
   readonly ttlMsMin: number;
   readonly ttlMsMax: number;
   readonly sessionsMax: number;
-  /** With more entries that its leader has not applied, it takes no acquires. */
-  readonly unappliedEntriesMax: number;
 }
 
 /** What the gateway asks of the host; all of it within the host's turn. */

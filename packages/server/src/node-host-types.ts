@@ -13,6 +13,8 @@ export interface NodeHostOptions {
   readonly versions: VersionRange;
   readonly raft: RaftOptions;
   readonly gateway: GatewayOptions;
+  /** A leader with more entries that it has not applied takes no acquires. */
+  readonly unappliedEntriesMax: number;
   readonly snapshots: SnapshotOptions;
   /** Payload bytes of one synced batch. */
   readonly writeBytesMax: number;

@@ -64,7 +64,7 @@ export class NodeHost implements PeerEvents {
       this.resolveStopped = resolve;
     });
     this.loop = this.newLoop();
-    this.applyLag = new ApplyLag(options.gateway.unappliedEntriesMax);
+    this.applyLag = new ApplyLag(options.unappliedEntriesMax);
     this.startedAtMs = this.loop.nowMs;
     this.raft = new Raft(options.raft, { random: parts.random, codec: parts.codec }, parts.restored);
     this.membership = this.newMembership();

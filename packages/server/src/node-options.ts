@@ -34,14 +34,8 @@ export function nodeHostOptionsFor(
         trailingEntriesMax: limits.trailingEntriesMax,
       },
     },
-    gateway: {
-      nodeId,
-      version,
-      ttlMsMin: timing.ttlMsMin,
-      ttlMsMax: timing.ttlMsMax,
-      sessionsMax: limits.sessionsMax,
-      unappliedEntriesMax: limits.unappliedEntriesMax,
-    },
+    gateway: { nodeId, version, ttlMsMin: timing.ttlMsMin, ttlMsMax: timing.ttlMsMax, sessionsMax: limits.sessionsMax },
+    unappliedEntriesMax: limits.unappliedEntriesMax,
     snapshots: { snapshotEntries: limits.snapshotEntries, snapshotBytes: limits.snapshotBytes, recordsPerPiece },
     writeBytesMax,
   };

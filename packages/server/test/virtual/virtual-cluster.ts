@@ -331,14 +331,8 @@ export class VirtualCluster {
           trailingEntriesMax: 10,
         },
       },
-      gateway: {
-        nodeId: id,
-        version: "0",
-        ttlMsMin: 2_000,
-        ttlMsMax: 3_600_000,
-        sessionsMax: 10_000,
-        unappliedEntriesMax: this.options.unappliedEntriesMax ?? 8_192,
-      },
+      gateway: { nodeId: id, version: "0", ttlMsMin: 2_000, ttlMsMax: 3_600_000, sessionsMax: 10_000 },
+      unappliedEntriesMax: this.options.unappliedEntriesMax ?? 8_192,
       snapshots: {
         snapshotEntries: this.options.snapshotEntries ?? 100_000,
         snapshotBytes: 1 << 26,
