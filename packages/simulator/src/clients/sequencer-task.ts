@@ -1,6 +1,7 @@
 /** A task that has sequencers made of its client's locks, presents them while those are held and after, and has the key replaced at times. */
 import type { PublicKey } from "@holdfast/client";
 import { SequencerError, verifySequencer } from "@holdfast/fence";
+import { parseSequencer, sealSequencer, sequencerToSign } from "@holdfast/wire";
 import { InvariantError } from "../invariants/invariant-error.js";
 import { KeysQuestion, SequencerQuestion } from "../invariants/sequencers.js";
 import type { IssuedSequencer, SequencerBook } from "../invariants/sequencers.js";
@@ -82,7 +83,7 @@ export class SequencerTask {
     const text = await this.#ask("sequencer", held.lock.sequencer(grant.name));
     if (text === null) return;
     counts.add("sequencer: made");
-    const kept = { ...grant, keyId: text.split(".")[1] ?? "", text };
+    const kept = { ...grant, keyId: parseSequencer(text).keyId, text };
     this.#kept = [kept, ...this.#kept].slice(0, keptMax);
     await this.#verify(kept);
   }
@@ -130,8 +131,8 @@ function verdictOf(text: string, keys: readonly PublicKey[]): SequencerError["re
   }
 }
 
-/** holdfast1.<key id>.<name>.<mode>.<slot>.<token>.<signature>: a far later token, under the old signature. */
+/** A far later token, under the old signature. */
 function withAnotherToken(text: string): string {
-  const parts = text.split(".");
-  return parts.with(5, String(Number(parts[5]) + 1_000_000)).join(".");
+  const { keyId, signature, ...claim } = parseSequencer(text);
+  return sealSequencer(sequencerToSign(keyId, { ...claim, token: claim.token + 1_000_000 }), signature);
 }
