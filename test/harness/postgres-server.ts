@@ -2,10 +2,9 @@
 import { execFile, execFileSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { chownSync, existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
-import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { freePorts } from "@holdfast/nemesis/free-ports";
 
 export interface Owner {
   readonly uid: number;
@@ -66,10 +65,7 @@ export function serverWords(data: string, port: number, { isDurable }: { readonl
 }
 
 export async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise<void>((resolve) => server.close(() => resolve()));
+  const [port = 0] = await freePorts("127.0.0.1", 1);
   return port;
 }
 
