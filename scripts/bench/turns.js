@@ -1,4 +1,4 @@
-/** Turns of an event loop, and how much of each the garbage collector took. */
+/** Turns of an event loop, and how much of each the garbage collector took, and waiting for a core. */
 
 /** How often a leader speaks to its followers by default. */
 export const heartbeatMs = 100;
@@ -6,8 +6,13 @@ export const heartbeatMs = 100;
 /** Shorter ones are of no interest. */
 const shortestMs = 5;
 
+/**
+ * @typedef {{ fromMs: number, toMs: number, waitedMs: number }} Turn Of which the thread could have run for `waitedMs`, but other threads
+ *   had the cores.
+ */
+
 export class Turns {
-  /** @type {{ fromMs: number, toMs: number }[]} */
+  /** @type {Turn[]} */
   #turns = [];
   /** @type {{ fromMs: number, toMs: number }[]} */
   #pauses = [];
@@ -15,9 +20,10 @@ export class Turns {
   /**
    * @param {number} fromMs
    * @param {number} toMs
+   * @param {number} waitedMs
    */
-  add(fromMs, toMs) {
-    if (toMs - fromMs >= shortestMs) this.#turns.push({ fromMs, toMs });
+  add(fromMs, toMs, waitedMs) {
+    if (toMs - fromMs >= shortestMs) this.#turns.push({ fromMs, toMs, waitedMs });
   }
 
   /**
@@ -29,25 +35,40 @@ export class Turns {
     if (toMs > fromMs) this.#pauses.push({ fromMs, toMs });
   }
 
-  /** The longest turn, and the longest of our own work, without the garbage collector's; 0 when all were short. */
+  /**
+   * The longest turn; the longest without waiting for a core; and the longest of our own work, without the garbage collector's either. A
+   * collection may have waited for a core too, so that the last one may be told too long, not too short. 0 when all were short.
+   */
   longest() {
-    const lengths = this.#turns.map(({ fromMs, toMs }) => toMs - fromMs);
-    const own = this.#turns.map((turn) => turn.toMs - turn.fromMs - this.#pausedMs(turn));
-    return { longestMs: largest(lengths), longestOwnMs: largest(own) };
+    return {
+      longestMs: largest(this.#turns.map(lengthOf)),
+      longestRunMs: largest(this.#turns.map(runOf)),
+      longestOwnMs: largest(this.#turns.map((turn) => Math.min(runOf(turn), lengthOf(turn) - this.#pausedMs(turn)))),
+    };
   }
 
   /** @param {number} ms */
   longerThan(ms) {
-    return this.#turns.filter(({ fromMs, toMs }) => toMs - fromMs > ms).length;
+    return this.#turns.filter((turn) => lengthOf(turn) > ms).length;
   }
 
-  /** @param {{ fromMs: number, toMs: number }} turn */
+  /** @param {Turn} turn */
   #pausedMs(turn) {
     return this.#pauses.reduce(
       (sum, { fromMs, toMs }) => sum + Math.max(0, Math.min(toMs, turn.toMs) - Math.max(fromMs, turn.fromMs)),
       0,
     );
   }
+}
+
+/** @param {Turn} turn */
+function lengthOf({ fromMs, toMs }) {
+  return toMs - fromMs;
+}
+
+/** @param {Turn} turn */
+function runOf(turn) {
+  return lengthOf(turn) - turn.waitedMs;
 }
 
 /** @param {readonly number[]} values */

@@ -4,6 +4,7 @@ import type { Entry, Index, NodeId, Raft, RoleChange } from "@holdfast/raft";
 import type { Applier } from "./applier.js";
 import type { ClientGateway } from "./client-gateway.js";
 import type { ClusterVersions } from "./cluster-versions.js";
+import type { ConfirmedAnswers } from "./confirmed-answers.js";
 import type { LeaseKeeper } from "./lease-keeper.js";
 import type { HostMetrics } from "./node-host-types.js";
 import type { PeerTraffic } from "./peer-traffic.js";
@@ -18,6 +19,7 @@ export interface LeadershipParts {
   readonly applier: Applier;
   readonly keeper: LeaseKeeper;
   readonly rounds: QuorumRounds;
+  readonly answers: ConfirmedAnswers;
   readonly peers: PeerTraffic;
   readonly versions: ClusterVersions;
   readonly signingKeys: SigningKeys;
@@ -78,10 +80,11 @@ export class Leadership {
   }
 
   private end(): void {
-    const { keeper, rounds, peers, versions, signingKeys } = this.parts;
+    const { keeper, rounds, answers, peers, versions, signingKeys } = this.parts;
     this.serves = false;
     keeper.stop();
     rounds.failAll();
+    answers.failAll();
     peers.forgetAppends();
     versions.onLeadershipLost();
     signingKeys.onLeadershipLost();

@@ -10,6 +10,7 @@ import { ApplyLag } from "./apply-lag.js";
 import type { BackupSource } from "./backup-stream.js";
 import { ClientGateway } from "./client-gateway.js";
 import { ClusterVersions } from "./cluster-versions.js";
+import { ConfirmedAnswers } from "./confirmed-answers.js";
 import type { GatewayHost } from "./gateway-host.js";
 import { Leadership } from "./leadership.js";
 import { LeaseKeeper } from "./lease-keeper.js";
@@ -47,6 +48,7 @@ export class NodeHost implements PeerEvents {
   private readonly persister: Persister;
   private readonly snapshots: NodeSnapshots;
   private readonly rounds: QuorumRounds = new QuorumRounds();
+  private readonly answers: ConfirmedAnswers = new ConfirmedAnswers(this.rounds);
   private readonly keeper: LeaseKeeper;
   private readonly versions: ClusterVersions;
   private readonly signingKeys: SigningKeys;
@@ -87,14 +89,14 @@ export class NodeHost implements PeerEvents {
     });
     this.versions = this.newVersions();
     this.signingKeys = this.newSigningKeys();
-    const { loop, raft, applier, keeper, rounds, versions, signingKeys } = this;
+    const { loop, raft, applier, keeper, rounds, answers, versions, signingKeys } = this;
     const { links, metrics, logger } = parts;
     const leader = (): NodeAddress | null => this.reporter.leader();
     this.proposals = new Proposals({ loop, raft, leader, gate: (kind) => versions.gate(kind) });
     this.peers = new PeerTraffic({ loop, raft, links, metrics });
     this.gateway = new ClientGateway(options.gateway, this.gatewayHost(), logger);
     const { peers, gateway } = this;
-    const works = { applier, keeper, rounds, peers, versions, signingKeys, gateway };
+    const works = { applier, keeper, rounds, answers, peers, versions, signingKeys, gateway };
     this.leadership = new Leadership({ loop, raft, metrics, logger, ...works });
     this.turn = this.newTurn();
   }
@@ -249,7 +251,11 @@ export class NodeHost implements PeerEvents {
         this.turn.run(isTimerDue);
       },
       hasMore: () =>
-        !this.queue.isEmpty || this.raft.hasOutput() || this.applier.hasBacklog || this.gateway.intake.hasPaused,
+        !this.queue.isEmpty ||
+        this.raft.hasOutput() ||
+        this.applier.hasBacklog ||
+        !this.answers.isEmpty ||
+        this.gateway.intake.hasPaused,
       nextDeadlineMs: () =>
         Math.min(this.raft.nextDeadlineMs(), this.keeper.nextDeadlineMs(), this.transfers.nextDeadlineMs),
       onStall: (lateMs) => this.onStall(lateMs),
@@ -328,8 +334,8 @@ export class NodeHost implements PeerEvents {
   }
 
   private newTurn(): Turn {
-    const { loop, queue, raft, membership, applier, reporter, peers, persister, snapshots, rounds, keeper } = this;
-    const { versions, signingKeys, proposals, leadership, transfers, gateway } = this;
+    const { loop, queue, raft, membership, applier, reporter, peers, persister, snapshots, rounds, answers } = this;
+    const { keeper, versions, signingKeys, proposals, leadership, transfers, gateway } = this;
     const { logger } = this.parts;
     const onRemoved = (): void => this.stop({ kind: "removed" });
     return new Turn({
@@ -343,6 +349,7 @@ export class NodeHost implements PeerEvents {
       persister,
       snapshots,
       rounds,
+      answers,
       keeper,
       versions,
       signingKeys,
@@ -391,7 +398,7 @@ export class NodeHost implements PeerEvents {
         return host.versions.isBeginning;
       },
       raisableTo: () => host.versions.target(),
-      gather: (onReady, onFailed) => host.rounds.gather(onReady, onFailed),
+      gather: (onReady, onFailed) => host.answers.gather(onReady, onFailed),
       keepalive: (session, number) => host.keeper.onKeepalive(session, number, host.loop.nowMs),
       members: () => host.membership.view(),
       changeMembers: (change, isForced, onEnded) => host.changeMembers(change, isForced, onEnded),

@@ -5,6 +5,7 @@ import type { Configuration, LogBase, Member, NodeId, Output, Raft } from "@hold
 import type { Applier } from "./applier.js";
 import type { ClientGateway } from "./client-gateway.js";
 import type { ClusterVersions } from "./cluster-versions.js";
+import type { ConfirmedAnswers } from "./confirmed-answers.js";
 import type { Leadership } from "./leadership.js";
 import type { LeaseKeeper } from "./lease-keeper.js";
 import type { Membership } from "./membership.js";
@@ -36,6 +37,7 @@ export interface TurnParts {
   readonly persister: Persister;
   readonly snapshots: NodeSnapshots;
   readonly rounds: QuorumRounds;
+  readonly answers: ConfirmedAnswers;
   readonly keeper: LeaseKeeper;
   readonly versions: ClusterVersions;
   readonly signingKeys: SigningKeys;
@@ -50,8 +52,8 @@ export interface TurnParts {
 
 export class Turn {
   private readonly parts: TurnParts;
-  /** A deadline has come: what is due by `atMs` is decided when that frame has been handled. */
-  private decision: { readonly afterFrame: number; readonly atMs: number } | null = null;
+  /** A deadline has come: what is due by `atMs` is decided when that frame has been handled, and that answer given. */
+  private decision: { readonly afterFrame: number; readonly afterAnswer: number; readonly atMs: number } | null = null;
   /** This node's removal is committed: it ends when all that came before is applied. */
   private isRemoved = false;
 
@@ -120,16 +122,17 @@ export class Turn {
   }
 
   /**
-   * All sockets were read once since the timer fired. Nothing is decided while a keepalive may wait that was read by then; but frames that
-   * came later don't count, or a flood of them would keep every dead holder's lock.
+   * All sockets were read once since the timer fired. Nothing is decided while a keepalive may wait that was read by then, in a frame or
+   * with a resume; but what came later doesn't count, or a flood of it would keep every dead holder's lock.
    */
   private maybeDecide(isTimerDue: boolean, nowMs: number): void {
-    const { keeper, queue } = this.parts;
+    const { keeper, queue, answers } = this.parts;
     if (this.decision === null && (isTimerDue || keeper.nextDeadlineMs() === 0)) {
-      this.decision = { afterFrame: queue.clients.newestFrame, atMs: nowMs };
+      this.decision = { afterFrame: queue.clients.newestFrame, afterAnswer: answers.newest, atMs: nowMs };
     }
-    if (this.decision === null || !queue.clients.hasTaken(this.decision.afterFrame)) return;
-    const { atMs } = this.decision;
+    if (this.decision === null) return;
+    const { afterFrame, afterAnswer, atMs } = this.decision;
+    if (!queue.clients.hasTaken(afterFrame) || !answers.hasGiven(afterAnswer)) return;
     this.decision = null;
     keeper.decide(atMs);
   }
@@ -139,18 +142,19 @@ export class Turn {
    * the turn too long is left to the next one.
    */
   private advance(nowMs: number): void {
-    const { loop, keeper, raft, rounds, applier } = this.parts;
+    const { loop, keeper, raft, rounds, applier, answers } = this.parts;
     const isLong = loop.share();
     for (let times = 0; times < 64; times += 1) {
       keeper.flush();
       const confirm = rounds.begin();
       if (confirm !== null) raft.step({ kind: "confirm", nowMs, id: confirm });
       const output = raft.takeOutput();
-      if (output === null && !applier.hasBacklog) return;
+      if (output === null && !applier.hasBacklog && answers.isEmpty) return;
       if (output !== null) this.handleOutput(output);
       this.apply(isLong);
+      answers.give(isLong);
       // Else what the last of it has asked for is seen to now: nothing else would bring the next turn.
-      if (isLong() && (raft.hasOutput() || applier.hasBacklog)) return;
+      if (isLong() && (raft.hasOutput() || applier.hasBacklog || !answers.isEmpty)) return;
     }
   }
 
