@@ -6,6 +6,7 @@ import type { LockLossReason } from "./errors.js";
 import { instantNow, Lease, restTimerMsMin, usableMs } from "./lease.js";
 import type { Instant } from "./lease.js";
 import type { Clock, Random, Timer } from "./ports.js";
+import type { SharedTimer } from "./shared-timer.js";
 
 /** After a failed renewal; doubles up to TTL/10. */
 const retryMsFirst = 50;
@@ -18,6 +19,12 @@ export interface KeepaliveOptions {
   readonly ttlMs: number;
   /** When openSession was first sent. */
   readonly openedAt: Instant;
+}
+
+export interface KeepaliveParts {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly timer: SharedTimer;
 }
 
 export interface KeepaliveEvents {
@@ -44,6 +51,7 @@ export class Keepalive {
   readonly lease: Lease;
   private readonly clock: Clock;
   private readonly random: Random;
+  private readonly shared: SharedTimer;
   private readonly events: KeepaliveEvents;
   private isOver = false;
   private jeopardy = false;
@@ -60,9 +68,10 @@ export class Keepalive {
   /** By how much timers were late since the last acknowledgement. */
   private stalledMs = 0;
 
-  constructor(options: KeepaliveOptions, parts: { clock: Clock; random: Random }, events: KeepaliveEvents) {
+  constructor(options: KeepaliveOptions, parts: KeepaliveParts, events: KeepaliveEvents) {
     this.clock = parts.clock;
     this.random = parts.random;
+    this.shared = parts.timer;
     this.events = events;
     this.lease = new Lease(options.ttlMs, options.openedAt, parts.clock);
     this.nextAttemptMs = this.thirdFrom(options.openedAt);
@@ -161,16 +170,17 @@ export class Keepalive {
 
   private onTimer(): void {
     if (this.isOver) return;
+    const now = this.clock.monotonicMs();
+    const isAlong = now < this.timerDueMs;
     const wasStuck = this.noteStall();
     if (!this.look()) return;
     this.events.onLook();
-    const now = this.clock.monotonicMs();
     if (this.attemptEndsMs !== null && now >= this.attemptEndsMs) {
       // If this process was stuck, the answer may be waiting to be read: that is no failed renewal yet.
       if (wasStuck) this.attempt();
       else this.fail("unanswered");
     }
-    if (this.attemptEndsMs === null && this.isActing && now >= this.nextAttemptMs) {
+    if (this.attemptEndsMs === null && this.isActing && now >= this.nextAttemptMs - (isAlong ? this.earlyMs : 0)) {
       if (this.events.onDue()) this.attempt();
       else this.nextAttemptMs = now + this.lease.ttlMs / 3;
     }
@@ -211,6 +221,11 @@ export class Keepalive {
     return this.stalledMs >= usableMs(this.lease.ttlMs) / 4 ? "loop_stall" : "expired";
   }
 
+  /** A keepalive may come so much before its time to share a frame with another session's: a tenth of its interval. */
+  private get earlyMs(): number {
+    return this.lease.ttlMs / 30;
+  }
+
   private noteStall(): boolean {
     const lateMs = this.clock.monotonicMs() - this.timerDueMs;
     this.timerDueMs = Number.POSITIVE_INFINITY;
@@ -226,9 +241,12 @@ export class Keepalive {
     const now = this.clock.monotonicMs();
     const lookMs = Math.min(this.lease.ttlMs / 6, lookMsMax, Math.max(this.lease.remainingMs(), restTimerMsMin));
     const actMs = (this.attemptEndsMs ?? Math.max(this.nextAttemptMs, now)) - now;
-    const delayMs = Math.max(this.isActing ? Math.min(lookMs, actMs) : lookMs, 0);
+    const isToAct = this.isActing && actMs <= lookMs;
+    const delayMs = Math.max(isToAct ? actMs : lookMs, 0);
     this.timerDueMs = now + delayMs;
-    this.timer = this.clock.setTimer(delayMs, () => this.onTimer());
+    const isForNext = isToAct && this.attemptEndsMs === null;
+    const earlyMs = isForNext ? this.earlyMs : delayMs / 4;
+    this.timer = this.shared.set(delayMs, earlyMs, () => this.onTimer());
   }
 
   /** Never later than a third; earlier by up to 10 %, so that the clients of one moment spread. */

@@ -48,6 +48,7 @@ import type { Semaphore, SemaphoreOptions } from "./semaphore.js";
 import type { SequencerCheck } from "./sequencer.js";
 import type { SequencerQuery } from "./session.js";
 import { SessionPool } from "./session-pool.js";
+import { SharedTimer } from "./shared-timer.js";
 import type { LeaderLink } from "./leader-link.js";
 import type { WatchEvent } from "./watch.js";
 import { Watches } from "./watches.js";
@@ -96,7 +97,8 @@ export class LockClient implements Holdfast {
     };
     const sequencer = async (query: SequencerQuery): Promise<string | null> =>
       (await this.queries.ask(query, "sequencer")).sequencer;
-    const parts = { clock, random, link, hold: this.hold, logger, nextId, sequencer, observation, context };
+    const timer = new SharedTimer(clock);
+    const parts = { clock, random, timer, link, hold: this.hold, logger, nextId, sequencer, observation, context };
     this.pool = new SessionPool({ ttlMs: options.ttlMs, info: options.info }, parts);
     const onTimeout = (): HoldfastError => this.unanswered(options.connectTimeoutMs);
     this.queries = new Queries({ timeoutMs: options.connectTimeoutMs, onTimeout }, parts);

@@ -20,6 +20,7 @@ import type { ProcessHold } from "./process-hold.js";
 import { SessionRequests } from "./session-requests.js";
 import type { RequestsHost, SessionFate } from "./session-requests.js";
 import { SessionSigns } from "./session-signs.js";
+import type { SharedTimer } from "./shared-timer.js";
 
 const retryOptions = { firstMs: 50, maxMs: 1_000 };
 /** An openSession that is unanswered for so long is sent again; doubles up to the second. */
@@ -42,6 +43,8 @@ export type SequencerQuery = Extract<Query, { readonly kind: "sequencer" }>;
 export interface SessionParts {
   readonly clock: Clock;
   readonly random: Random;
+  /** Of all sessions of a client. */
+  readonly timer: SharedTimer;
   readonly link: LeaderLink;
   readonly hold: ProcessHold;
   readonly logger: Logger;
