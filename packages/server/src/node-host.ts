@@ -84,7 +84,7 @@ export class NodeHost implements PeerEvents {
     this.snapshots = this.newSnapshots();
     this.keeper = new LeaseKeeper({
       propose: (command, onRefused) => this.proposals.proposeOwn(command, onRefused),
-      gather: (onReady, onFailed) => this.rounds.gather(onReady, onFailed),
+      gather: (onReady, onFailed) => this.rounds.gatherPatiently(onReady, onFailed),
       acknowledge: (session, number) => this.gateway.acknowledge(session, number),
     });
     this.versions = this.newVersions();
@@ -257,7 +257,12 @@ export class NodeHost implements PeerEvents {
         !this.answers.isEmpty ||
         this.gateway.intake.hasPaused,
       nextDeadlineMs: () =>
-        Math.min(this.raft.nextDeadlineMs(), this.keeper.nextDeadlineMs(), this.transfers.nextDeadlineMs),
+        Math.min(
+          this.raft.nextDeadlineMs(),
+          this.keeper.nextDeadlineMs(),
+          this.rounds.nextDeadlineMs(),
+          this.transfers.nextDeadlineMs,
+        ),
       onStall: (lateMs) => this.onStall(lateMs),
       // The process ends: nothing that happens after it can be trusted.
       onBroken: (error) => this.stop({ kind: "internal", error }),

@@ -146,7 +146,7 @@ export class Turn {
     const isLong = loop.share();
     for (let times = 0; times < 64; times += 1) {
       keeper.flush();
-      const confirm = rounds.begin();
+      const confirm = rounds.begin(nowMs);
       if (confirm !== null) raft.step({ kind: "confirm", nowMs, id: confirm });
       const output = raft.takeOutput();
       if (output === null && !applier.hasBacklog && answers.isEmpty) return;
