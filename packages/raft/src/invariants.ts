@@ -13,6 +13,7 @@ export function checkInvariants(before: RaftStatus | null, raft: Raft): RaftStat
   const after = raft.status();
   checkLog(raft, after);
   checkRole(after);
+  checkSending(raft, after);
   assertConfiguration(after.configuration);
   if (before !== null) {
     checkStep(before, after);
@@ -51,6 +52,15 @@ function checkRole(status: RaftStatus): void {
     assert(peer.nextIndex > peer.matchIndex, "nextIndex is above matchIndex");
     assert(peer.matchIndex <= last.index, "no peer matches what the leader doesn't have");
     assert(peer.nextIndex <= last.index + 1, "nothing is sent that is not in the log");
+  }
+}
+
+/** Between turns nobody waits for what nobody sends: an answer is owed, or there is a question after it (see Progress.onAnswerOverdue). */
+function checkSending(raft: Raft, { role, peers, last }: RaftStatus): void {
+  if (role !== "leader" || raft.hasOutput()) return;
+  for (const { state, matchIndex, inFlight } of peers) {
+    const isUnderWay = inFlight > 0 || state === "snapshot";
+    assert(isUnderWay || matchIndex === last.index, "what a peer lacks is under way to it");
   }
 }
 

@@ -217,6 +217,19 @@ test("the checker of invariants finds a broken step", () => {
   const leader = new Solo().lead();
   const before = { ...leader.raft.status(), lastChain: 5 };
   assert.throws(() => checkInvariants(before, leader.raft), /a leader only appends/);
+  // What was proposed has yet to be sent, and this one won't say so.
+  const settled = leader.accept("n2", 1).accept("n3", 1);
+  const proposal = { id: 1, payload: bytesOf("x"), reserved: false, decidedInTerm: null };
+  settled.raft.step({ kind: "propose", nowMs: settled.nowMs, proposal });
+  const forgetful = new Proxy(settled.raft, {
+    get(raft, name) {
+      if (name === "hasOutput") return () => false;
+      const value: unknown = Reflect.get(raft, name, raft);
+      return typeof value === "function" ? (value.bind(raft) as unknown) : value;
+    },
+  });
+  assert.doesNotThrow(() => checkInvariants(null, settled.raft));
+  assert.throws(() => checkInvariants(null, forgetful), /what a peer lacks is under way to it/);
 });
 
 test("a log may begin above 1, and go on to large indexes", () => {

@@ -128,6 +128,11 @@ export class FakeRaft {
     return this.base.position.index;
   }
 
+  /** Its peers are made up: nothing is ever on its way to them, but always about to be. */
+  hasOutput(): boolean {
+    return true;
+  }
+
   entryAt(index: Index): Entry | null {
     return this.entries[index - this.logBase.position.index - 1] ?? null;
   }
