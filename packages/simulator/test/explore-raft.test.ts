@@ -41,7 +41,7 @@ async function withPlanted(
 }
 
 function assertBroken({ isSound, lines }: Report, rule: RegExp): void {
-  assert.equal(isSound, false);
+  assert.equal(isSound, false, lines.join("\n"));
   assert.match(lines[1] ?? "", rule);
 }
 
