@@ -5,7 +5,7 @@
 import type { LockLossReason } from "./errors.js";
 import { instantNow, Lease, restTimerMsMin, usableMs } from "./lease.js";
 import type { Instant } from "./lease.js";
-import type { Clock, Random, Timer } from "./ports.js";
+import type { Clock, Timer } from "./ports.js";
 import type { SharedTimer } from "./shared-timer.js";
 
 /** After a failed renewal; doubles up to TTL/10. */
@@ -23,7 +23,6 @@ export interface KeepaliveOptions {
 
 export interface KeepaliveParts {
   readonly clock: Clock;
-  readonly random: Random;
   readonly timer: SharedTimer;
 }
 
@@ -50,7 +49,6 @@ export interface KeepaliveEvents {
 export class Keepalive {
   readonly lease: Lease;
   private readonly clock: Clock;
-  private readonly random: Random;
   private readonly shared: SharedTimer;
   private readonly events: KeepaliveEvents;
   private isOver = false;
@@ -70,7 +68,6 @@ export class Keepalive {
 
   constructor(options: KeepaliveOptions, parts: KeepaliveParts, events: KeepaliveEvents) {
     this.clock = parts.clock;
-    this.random = parts.random;
     this.shared = parts.timer;
     this.events = events;
     this.lease = new Lease(options.ttlMs, options.openedAt, parts.clock);
@@ -221,9 +218,9 @@ export class Keepalive {
     return this.stalledMs >= usableMs(this.lease.ttlMs) / 4 ? "loop_stall" : "expired";
   }
 
-  /** A keepalive may come so much before its time to share a frame with another session's: a tenth of its interval. */
+  /** A keepalive may come so much before its time to share a frame with another session's: a tenth of its interval; not one tried again. */
   private get earlyMs(): number {
-    return this.lease.ttlMs / 30;
+    return this.failures > 0 ? 0 : this.lease.ttlMs / 30;
   }
 
   private noteStall(): boolean {
@@ -251,6 +248,6 @@ export class Keepalive {
 
   /** Never later than a third; earlier by up to 10 %, so that the clients of one moment spread. */
   private thirdFrom(start: Instant): number {
-    return start.monotonicMs + (this.lease.ttlMs / 3) * (0.9 + 0.1 * this.random.fraction());
+    return start.monotonicMs + (this.lease.ttlMs / 3) * (0.9 + 0.1 * this.shared.fraction);
   }
 }

@@ -97,7 +97,7 @@ export class LockClient implements Holdfast {
     };
     const sequencer = async (query: SequencerQuery): Promise<string | null> =>
       (await this.queries.ask(query, "sequencer")).sequencer;
-    const timer = new SharedTimer(clock);
+    const timer = new SharedTimer(clock, random);
     const parts = { clock, random, timer, link, hold: this.hold, logger, nextId, sequencer, observation, context };
     this.pool = new SessionPool({ ttlMs: options.ttlMs, info: options.info }, parts);
     const onTimeout = (): HoldfastError => this.unanswered(options.connectTimeoutMs);

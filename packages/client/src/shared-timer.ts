@@ -2,7 +2,7 @@
  * One timer for all sessions of a client. What is due soon is done along with what is due: a client with a hundred sessions wakes up a few
  * times a second, and keepalives that are due together share a frame.
  */
-import type { Clock, Timer } from "./ports.js";
+import type { Clock, Random, Timer } from "./ports.js";
 
 interface Task {
   readonly fromMs: number;
@@ -12,13 +12,22 @@ interface Task {
 
 export class SharedTimer {
   private readonly clock: Clock;
+  private readonly random: Pick<Random, "fraction">;
   private readonly tasks = new Set<Task>();
   private timer: Timer | null = null;
   private timerDueMs = Number.POSITIVE_INFINITY;
   private isRunning = false;
+  private drawn: number;
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock, random: Pick<Random, "fraction">) {
     this.clock = clock;
+    this.random = random;
+    this.drawn = random.fraction();
+  }
+
+  /** From 0 to below 1, by chance, and the same for all that is planned until the timer fires: it spreads clients, not a client's sessions. */
+  get fraction(): number {
+    return this.drawn;
   }
 
   /** Calls `run` once: when `delayMs` (finite) have passed, or with another task, up to `earlyMs` before. */
@@ -40,6 +49,7 @@ export class SharedTimer {
     this.disarm();
     const now = this.clock.monotonicMs();
     this.isRunning = true;
+    this.drawn = this.random.fraction();
     try {
       // Those that another one has cancelled meanwhile are not run, and those that were set meanwhile have their time.
       for (const task of [...this.tasks]) if (task.fromMs <= now && this.tasks.delete(task)) task.run();

@@ -16,7 +16,7 @@ function counted(): { clock: VirtualClock; timer: SharedTimer; armed: () => numb
       return clock.setTimer(delayMs, run);
     },
   };
-  return { clock, timer: new SharedTimer(counting as Clock), armed: () => armed };
+  return { clock, timer: new SharedTimer(counting as Clock, { fraction: () => 0.5 }), armed: () => armed };
 }
 
 describe("a shared timer", () => {

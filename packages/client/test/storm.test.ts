@@ -43,6 +43,26 @@ test("a thousand clients started at once dial each node once at most, keep one s
   assert.ok(mostIn(later, 10) < mostIn(first, 10), `${mostIn(later, 10)} in 10 ms later`);
 });
 
+test("clients with many sessions each, whose keepalives share frames, renew in no step after a failover", async () => {
+  const clients = 60;
+  const sessions = 30;
+  const world = new World();
+  const all = await startAll(world, clients);
+  const wanted = all.flatMap((holdfast, client) =>
+    Array.from({ length: sessions }, (_, at) => holdfast.acquire(`lock ${client} ${at}`, { ttlMs: ttlMs + at + 1 })),
+  );
+  await world.within(20_000, Promise.all(wanted));
+  await world.clock.advance(6 * ttlMs);
+  world.cluster.elect("n2");
+  // All resume and renew at once.
+  await world.clock.advance(ttlMs / 5);
+  world.cluster.received.length = 0;
+  await world.clock.advance(ttlMs / 4);
+  const times = world.keepalives().map(({ atMs }) => atMs);
+  assert.ok(times.length >= clients * sessions, `${times.length} keepalives`);
+  assert.ok(mostIn(times, 10) < times.length / 5, `${mostIn(times, 10)} of ${times.length} in 10 ms`);
+});
+
 test("clients that lose their cluster ask for it in no step, and all keep to one socket when it is back", async () => {
   const clients = 200;
   const world = new World();
