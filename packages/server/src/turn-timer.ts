@@ -35,8 +35,10 @@ export class TurnTimer {
 
   arm(deadlineMs: number): void {
     if (deadlineMs === this.armedFor && this.timer !== null) return;
-    this.cancel();
     const nowMs = this.clock.monotonicMs();
+    // It fires as soon as it can: set anew at the end of each turn it never would, while turns follow one another.
+    if (this.timer !== null && this.armedFor <= nowMs && deadlineMs <= nowMs) return;
+    this.cancel();
     this.armedFor = Math.max(deadlineMs, nowMs);
     if (!Number.isFinite(deadlineMs)) return;
     this.timer = this.clock.setTimer(Math.max(0, deadlineMs - nowMs), () => {
