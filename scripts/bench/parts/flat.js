@@ -1,4 +1,5 @@
 /** What many held locks cost: cycles beside them, memory, the longest turn of a node while they grow and while others come and go, restart. */
+import { setTimeout as sleep } from "node:timers/promises";
 import { closedLoop } from "../load.js";
 import { startHolder } from "../holders.js";
 import { HoldfastPeer } from "../peers/holdfast.js";
@@ -10,6 +11,8 @@ const many = 1_000_000;
 /** A session holds no more. */
 const locksPerConnection = 1_000;
 const clients = 256;
+/** Until what the cycles have left is applied everywhere, and a snapshot that was being written is done. */
+const settleMs = 5_000;
 /** Long: it is not the keepalives that are measured. */
 const ttlMs = 60_000;
 
@@ -92,6 +95,7 @@ async function holding(peer, count, context, figures) {
       longestRunMs: Math.max(...turns.map((each) => each.longestRunMs)),
       longestMs: Math.max(...turns.map((each) => each.longestMs)),
     });
+    await sleep(settleMs);
     const { heapBytes } = await (await peer.leader()).ask({ kind: "heap" });
     return { heapBytes };
   } finally {
