@@ -40,7 +40,10 @@ export interface GatewayHost {
   readonly isBeginning: boolean;
   /** The version to which the cluster can be raised now. */
   raisableTo(): number | Refusal;
+  /** For a question: answered after a quorum round, in this turn or a later one. */
   gather(onReady: () => void, onFailed: () => void): void;
+  /** For what a lease may hang on: before all questions. */
+  gatherForLease(onReady: () => void, onFailed: () => void): void;
   /** False: no lease of that session is kept here. */
   keepalive(session: SessionId, number: number): boolean;
   /** As this leader sees them. */

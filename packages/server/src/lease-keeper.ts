@@ -19,6 +19,8 @@ export interface LeaseKeeperHost {
   propose(command: Command, onRefused: () => void): void;
   /** One of the two runs after a quorum round that begins now or later, and after its index is applied. */
   gather(onReady: () => void, onFailed: () => void): void;
+  /** The same, after all that was read in time and may hold a keepalive has been seen to. */
+  gatherExpiry(onReady: () => void, onFailed: () => void): void;
   acknowledge(session: SessionId, number: number): void;
 }
 
@@ -336,7 +338,7 @@ export class LeaseKeeper {
     if (this.awaitingRound.length === 0) return;
     const leases = this.awaitingRound;
     this.awaitingRound = [];
-    this.host.gather(
+    this.host.gatherExpiry(
       () => {
         for (const lease of leases) {
           if (lease.isGone || lease.expiry !== "awaitsRound") continue;

@@ -85,6 +85,7 @@ export class NodeHost implements PeerEvents {
     this.keeper = new LeaseKeeper({
       propose: (command, onRefused) => this.proposals.proposeOwn(command, onRefused),
       gather: (onReady, onFailed) => this.rounds.gatherPatiently(onReady, onFailed),
+      gatherExpiry: (onReady, onFailed) => this.answers.gatherExpiry(onReady, onFailed),
       acknowledge: (session, number) => this.gateway.acknowledge(session, number),
     });
     this.versions = this.newVersions();
@@ -404,6 +405,7 @@ export class NodeHost implements PeerEvents {
       },
       raisableTo: () => host.versions.target(),
       gather: (onReady, onFailed) => host.answers.gather(onReady, onFailed),
+      gatherForLease: (onReady, onFailed) => host.answers.gatherForLease(onReady, onFailed),
       keepalive: (session, number) => host.keeper.onKeepalive(session, number, host.loop.nowMs),
       members: () => host.membership.view(),
       changeMembers: (change, isForced, onEnded) => host.changeMembers(change, isForced, onEnded),

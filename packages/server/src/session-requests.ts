@@ -190,7 +190,7 @@ export class SessionRequests {
 
   /** Own no-op is applied. The answer waits for a quorum round, so that it is no older than anything this client was told before. */
   private decideResume(connection: ClientConnection, session: SessionId): void {
-    this.host.gather(
+    this.host.gatherForLease(
       () => this.finishResume(connection, session),
       () => {
         if (this.owners.endResume(session, connection) !== null)
@@ -230,7 +230,7 @@ export class SessionRequests {
 
   private keepalive(connection: ClientConnection, session: SessionId, number: number): void {
     if (this.host.keepalive(session, number)) return;
-    this.host.gather(
+    this.host.gatherForLease(
       () => {
         if (this.host.keepalive(session, number)) return;
         refuseSession(connection, session, this.sessionGone(session));

@@ -128,7 +128,7 @@ export class Turn {
   private maybeDecide(isTimerDue: boolean, nowMs: number): void {
     const { keeper, queue, answers } = this.parts;
     if (this.decision === null && (isTimerDue || keeper.nextDeadlineMs() === 0)) {
-      this.decision = { afterFrame: queue.clients.newestFrame, afterAnswer: answers.newest, atMs: nowMs };
+      this.decision = { afterFrame: queue.clients.newestFrame, afterAnswer: answers.newestOfLeases, atMs: nowMs };
     }
     if (this.decision === null) return;
     const { afterFrame, afterAnswer, atMs } = this.decision;

@@ -25,6 +25,7 @@ export class LeaseBench {
         else this.tail.push(command);
       },
       gather: (ready, failed) => this.rounds.push({ ready, failed }),
+      gatherExpiry: (ready, failed) => this.rounds.push({ ready, failed }),
       acknowledge: (session, number) => this.acknowledged.push(`${session}:${number}`),
     });
   }

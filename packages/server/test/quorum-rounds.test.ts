@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { encodeCommand } from "@holdfast/wire";
 import { QuorumRounds } from "../src/quorum-rounds.js";
+import { VirtualCluster } from "./virtual/virtual-cluster.js";
 
 function tellTo(told: string[], name: string): [() => void, () => void] {
   return [() => told.push(name), () => told.push(`no ${name}`)];
@@ -72,5 +74,34 @@ describe("quorum rounds", () => {
     assert.deepEqual(told.toSorted(), ["no gathering", "no in flight", "no patient", "no unapplied"]);
     assert.equal(rounds.begin(2_000), null);
     assert.equal(rounds.nextDeadlineMs(), Number.POSITIVE_INFINITY);
+  });
+});
+
+describe("a leader", () => {
+  it("confirms keepalives of twenty moments in a few rounds, and keeps none waiting", async () => {
+    const cluster = new VirtualCluster();
+    const leader = await cluster.leader();
+    const clients = Array.from({ length: 20 }, () => cluster.client(leader));
+    const sessions: number[] = [];
+    for (const [at, client] of clients.entries()) {
+      const key = at.toString(16).padStart(32, "0");
+      const payload = encodeCommand({ kind: "openSession", key, ttlMs: 60_000, info: "" });
+      client.sendAll({ kind: "command", payload });
+      sessions.push((await client.expect("sessionOpened")).session);
+    }
+    await cluster.clock.pass(1_000);
+    const { rounds } = leader.host as unknown as { rounds: { nextId: number } };
+    const before = rounds.nextId;
+    for (const [at, client] of clients.entries()) {
+      client.sendAll({ kind: "keepalive", session: sessions[at] as number, number: 1 });
+      await cluster.clock.pass(1);
+    }
+    const last = clients.at(-1);
+    assert.ok(last !== undefined);
+    const fromMs = cluster.clock.nowMs;
+    await last.expect("acknowledged");
+    await Promise.all(clients.map((client) => client.expect("acknowledged")));
+    assert.ok(rounds.nextId - before <= 3, `${rounds.nextId - before} rounds`);
+    assert.ok(cluster.clock.nowMs - fromMs <= 30, `${cluster.clock.nowMs - fromMs} ms`);
   });
 });

@@ -85,7 +85,8 @@ export function withoutRoundForExpiries(host: LeaseKeeperHost): LeaseKeeper {
   }
   return new Hasty({
     propose: (command, onRefused) => host.propose(command, onRefused),
-    gather: (onReady, onFailed) => (isDeciding ? onReady() : host.gather(onReady, onFailed)),
+    gather: (onReady, onFailed) => host.gather(onReady, onFailed),
+    gatherExpiry: (onReady, onFailed) => (isDeciding ? onReady() : host.gatherExpiry(onReady, onFailed)),
     acknowledge: (session, number) => host.acknowledge(session, number),
   });
 }
@@ -95,6 +96,7 @@ export function withoutRounds(host: LeaseKeeperHost): LeaseKeeper {
   return new LeaseKeeper({
     propose: (command, onRefused) => host.propose(command, onRefused),
     gather: (onReady) => onReady(),
+    gatherExpiry: (onReady) => onReady(),
     acknowledge: (session, number) => host.acknowledge(session, number),
   });
 }

@@ -55,7 +55,13 @@ export interface RestingParts {
     readonly readyToExpire: Long;
     readonly expiriesInFlight: number;
   };
-  readonly rounds: { readonly gathering: Long; readonly inFlight: Sized; readonly unapplied: Long };
+  readonly rounds: {
+    readonly gathering: Long;
+    readonly patient: Long;
+    readonly inFlight: Sized;
+    readonly unapplied: Long;
+  };
+  readonly answers: { readonly ofLeases: Long; readonly questions: Long };
   readonly transfers: { readonly waiting: Long };
   readonly proposals: { readonly refusals: Sized };
   readonly queue: { readonly clients: { readonly lanes: Sized } };

@@ -31,7 +31,7 @@ export function leftoversOf(world: World, core: readonly SimulatedNode[]): strin
 
 function countsOf(world: World, { host }: SimulatedNode): readonly (readonly [string, number])[] {
   if (host === null) return [];
-  const { gateway, keeper, rounds, transfers, proposals, queue } = restingParts(host);
+  const { gateway, keeper, rounds, answers, transfers, proposals, queue } = restingParts(host);
   const { owners, openings } = gateway.sessions;
   // Of a client that went with its machine the node hears nothing: it finds out when the connection was silent for long.
   const isThere = ({ remote }: { readonly remote: string }): boolean => !world.network.place(hostOf(remote)).isOff;
@@ -52,6 +52,9 @@ function countsOf(world: World, { host }: SimulatedNode): readonly (readonly [st
     ["watched prefixes", isGone ? gateway.watches.byPrefix.size : 0],
     ["transfers", transfers.waiting.length],
     ["callers of the next quorum round", rounds.gathering.length],
+    ["callers of a later quorum round", rounds.patient.length],
+    ["confirmed answers that leases may hang on", answers.ofLeases.length],
+    ["confirmed answers to questions", answers.questions.length],
     ["quorum rounds in flight", rounds.inFlight.size],
     ["quorum rounds that wait for the state machine", rounds.unapplied.length],
     ["leases", keeper.leases.size],

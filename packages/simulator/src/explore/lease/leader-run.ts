@@ -112,6 +112,10 @@ export class LeaderRun implements LeaseKeeperHost {
     this.#gathered.push({ label: this.#phase, number, onReady, onFailed });
   }
 
+  gatherExpiry(onReady: () => void, onFailed: () => void): void {
+    this.gather(onReady, onFailed);
+  }
+
   acknowledge(_session: SessionId, number: number): void {
     this.acknowledged.push(this.#ageOf(number));
     this.#acknowledged = Math.max(this.#acknowledged, number);
