@@ -17,16 +17,17 @@ export class SharedTimer {
   private timer: Timer | null = null;
   private timerDueMs = Number.POSITIVE_INFINITY;
   private isRunning = false;
-  private drawn: number;
+  /** Null until it is asked for. */
+  private drawn: number | null = null;
 
   constructor(clock: Clock, random: Pick<Random, "fraction">) {
     this.clock = clock;
     this.random = random;
-    this.drawn = random.fraction();
   }
 
   /** From 0 to below 1, by chance, and the same for all that is planned until the timer fires: it spreads clients, not a client's sessions. */
   get fraction(): number {
+    this.drawn ??= this.random.fraction();
     return this.drawn;
   }
 
@@ -49,7 +50,7 @@ export class SharedTimer {
     this.disarm();
     const now = this.clock.monotonicMs();
     this.isRunning = true;
-    this.drawn = this.random.fraction();
+    this.drawn = null;
     try {
       // Those that another one has cancelled meanwhile are not run, and those that were set meanwhile have their time.
       for (const task of [...this.tasks]) if (task.fromMs <= now && this.tasks.delete(task)) task.run();

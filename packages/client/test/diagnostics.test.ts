@@ -136,9 +136,7 @@ describe("a lock that is held long (A 12)", () => {
       await world.clock.advance(1_000);
       await world.within(100, manual.renew());
     }
-    assert.deepEqual(
-      warnings.map(({ token }) => token),
-      [manual.token, told.value.token],
-    );
+    // Each at the first look at its session after its time, whichever comes first.
+    assert.deepEqual(warnings.map(({ token }) => token).toSorted(), [manual.token, told.value.token].toSorted());
   });
 });
