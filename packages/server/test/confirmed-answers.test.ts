@@ -84,6 +84,12 @@ const resumeMs = 15;
 const ttlMs = 2_000;
 const keyOf = (at: number): string => at.toString(16).padStart(32, "0");
 
+async function open(client: VirtualClient, at: number, ofMs: number): Promise<number> {
+  const payload = encodeCommand({ kind: "openSession", key: keyOf(at), ttlMs: ofMs, info: "" });
+  client.sendAll({ kind: "command", payload });
+  return (await client.expect("sessionOpened")).session;
+}
+
 function applierOf(node: VirtualNode): { machine: LockMachine } {
   return (node.host as unknown as { applier: { machine: LockMachine } }).applier;
 }
@@ -108,14 +114,7 @@ function slowDown(
 async function slowAtResuming(): Promise<{ cluster: VirtualCluster; leader: VirtualNode; sessions: number[] }> {
   const cluster = new VirtualCluster();
   const leader = await cluster.leader();
-  const sessions = await Promise.all(
-    Array.from({ length: count }, async (_, at) => {
-      const client = cluster.client(leader);
-      const key = keyOf(at);
-      client.sendAll({ kind: "command", payload: encodeCommand({ kind: "openSession", key, ttlMs, info: "" }) });
-      return (await client.expect("sessionOpened")).session;
-    }),
-  );
+  const sessions = await Promise.all(Array.from({ length: count }, (_, at) => open(cluster.client(leader), at, ttlMs)));
   slowDown(cluster, leader, "resumeView", resumeMs);
   return { cluster, leader, sessions };
 }
@@ -153,12 +152,7 @@ describe("a leader to which all clients come at once", () => {
   it("answers a quiet client's resume beside another's flood of questions", async () => {
     const cluster = new VirtualCluster();
     const leader = await cluster.leader();
-    const first = cluster.client(leader);
-    first.sendAll({
-      kind: "command",
-      payload: encodeCommand({ kind: "openSession", key: keyOf(1), ttlMs: 4_000, info: "" }),
-    });
-    const { session } = await first.expect("sessionOpened");
+    const session = await open(cluster.client(leader), 1, 4_000);
     slowDown(cluster, leader, "list", 5);
     const flood = cluster.client(leader);
     const query = { kind: "list", prefix: "", after: "", limit: 1_000 } as const;
@@ -175,12 +169,7 @@ describe("a leader to which all clients come at once", () => {
   it("ends a dead session in its time beside a flood of questions", async () => {
     const cluster = new VirtualCluster();
     const leader = await cluster.leader();
-    const client = cluster.client(leader);
-    client.sendAll({
-      kind: "command",
-      payload: encodeCommand({ kind: "openSession", key: keyOf(1), ttlMs, info: "" }),
-    });
-    const { session } = await client.expect("sessionOpened");
+    const session = await open(cluster.client(leader), 1, ttlMs);
     slowDown(cluster, leader, "lockView", 11);
     const fromMs = cluster.clock.nowMs;
     const query = { kind: "inspect", name: "doc" } as const;
@@ -220,16 +209,8 @@ describe("a leader to which all clients come at once", () => {
     // One way takes 15 ms, and so does telling what a session holds.
     const cluster = new VirtualCluster({ delayFor: () => 15 });
     const leader = await cluster.leader();
-    const open = async (at: number, ofMs: number): Promise<number> => {
-      const client = cluster.client(leader);
-      client.sendAll({
-        kind: "command",
-        payload: encodeCommand({ kind: "openSession", key: keyOf(at), ttlMs: ofMs, info: "" }),
-      });
-      return (await client.expect("sessionOpened")).session;
-    };
-    const slow = await Promise.all([1, 2, 3, 4, 5, 6].map((at) => open(at, 600_000)));
-    const victim = await open(7, ttlMs);
+    const slow = await Promise.all([1, 2, 3, 4, 5, 6].map((at) => open(cluster.client(leader), at, 600_000)));
+    const victim = await open(cluster.client(leader), 7, ttlMs);
     const { keeper } = leader.host as unknown as { keeper: Keeper };
     const lease = keeper.leases.get(victim);
     assert.ok(lease !== undefined);
