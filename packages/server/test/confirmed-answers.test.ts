@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { LockMachine } from "@holdfast/lock";
-import { encodeCommand } from "@holdfast/wire";
 import { ConfirmedAnswers } from "../src/confirmed-answers.js";
 import { QuorumRounds } from "../src/quorum-rounds.js";
+import { key, openSession } from "./virtual/opening.js";
 import { electionTimeoutMs, VirtualCluster } from "./virtual/virtual-cluster.js";
 import type { VirtualClient, VirtualNode } from "./virtual/virtual-cluster.js";
 
@@ -82,13 +82,6 @@ const count = 400;
 /** For each session: much more than the leases last, in all. */
 const resumeMs = 15;
 const ttlMs = 2_000;
-const keyOf = (at: number): string => at.toString(16).padStart(32, "0");
-
-async function open(client: VirtualClient, at: number, ofMs: number): Promise<number> {
-  const payload = encodeCommand({ kind: "openSession", key: keyOf(at), ttlMs: ofMs, info: "" });
-  client.sendAll({ kind: "command", payload });
-  return (await client.expect("sessionOpened")).session;
-}
 
 function applierOf(node: VirtualNode): { machine: LockMachine } {
   return (node.host as unknown as { applier: { machine: LockMachine } }).applier;
@@ -114,7 +107,9 @@ function slowDown(
 async function slowAtResuming(): Promise<{ cluster: VirtualCluster; leader: VirtualNode; sessions: number[] }> {
   const cluster = new VirtualCluster();
   const leader = await cluster.leader();
-  const sessions = await Promise.all(Array.from({ length: count }, (_, at) => open(cluster.client(leader), at, ttlMs)));
+  const sessions = await Promise.all(
+    Array.from({ length: count }, (_, at) => openSession(cluster.client(leader), at, ttlMs)),
+  );
   slowDown(cluster, leader, "resumeView", resumeMs);
   return { cluster, leader, sessions };
 }
@@ -123,7 +118,7 @@ function resumeAll(cluster: VirtualCluster, leader: VirtualNode, sessions: reado
   assert.ok(count * resumeMs > 2 * electionTimeoutMs && count * resumeMs > ttlMs);
   return sessions.map((session, at) => {
     const client = cluster.client(leader);
-    client.sendAll({ kind: "resume", session, key: keyOf(at) }, { kind: "keepalive", session, number: 1 });
+    client.sendAll({ kind: "resume", session, key: key(at) }, { kind: "keepalive", session, number: 1 });
     return client;
   });
 }
@@ -152,7 +147,7 @@ describe("a leader to which all clients come at once", () => {
   it("answers a quiet client's resume beside another's flood of questions", async () => {
     const cluster = new VirtualCluster();
     const leader = await cluster.leader();
-    const session = await open(cluster.client(leader), 1, 4_000);
+    const session = await openSession(cluster.client(leader), 1, 4_000);
     slowDown(cluster, leader, "list", 5);
     const flood = cluster.client(leader);
     const query = { kind: "list", prefix: "", after: "", limit: 1_000 } as const;
@@ -160,7 +155,7 @@ describe("a leader to which all clients come at once", () => {
     await cluster.clock.pass(10);
     const fromMs = cluster.clock.nowMs;
     const client = cluster.client(leader);
-    client.sendAll({ kind: "resume", session, key: keyOf(1) }, { kind: "keepalive", session, number: 1 });
+    client.sendAll({ kind: "resume", session, key: key(1) }, { kind: "keepalive", session, number: 1 });
     await client.expect("acknowledged");
     assert.ok(cluster.clock.nowMs - fromMs < 500, `after ${cluster.clock.nowMs - fromMs} ms`);
     assert.ok(flood.received.filter(({ kind }) => kind === "answer").length < 200);
@@ -169,7 +164,7 @@ describe("a leader to which all clients come at once", () => {
   it("ends a dead session in its time beside a flood of questions", async () => {
     const cluster = new VirtualCluster();
     const leader = await cluster.leader();
-    const session = await open(cluster.client(leader), 1, ttlMs);
+    const session = await openSession(cluster.client(leader), 1, ttlMs);
     slowDown(cluster, leader, "lockView", 11);
     const fromMs = cluster.clock.nowMs;
     const query = { kind: "inspect", name: "doc" } as const;
@@ -194,11 +189,7 @@ describe("a leader to which all clients come at once", () => {
     const other = cluster.client(leader);
     other.sendAll(...Array.from({ length: 300 }, (_, at) => ({ kind: "query", id: at + 1, query }) as const));
     await other.expect("answer");
-    for (const node of cluster.nodes) {
-      if (node === leader) continue;
-      cluster.cuts.add(`${leader.id}>${node.id}`);
-      cluster.cuts.add(`${node.id}>${leader.id}`);
-    }
+    cluster.isolate(leader);
     await other.expect("refused", ({ refusal }) => refusal.code === "not_leader");
     await cluster.clock.pass(5_000);
     const ends = other.received.filter(({ kind }) => kind === "answer" || kind === "refused");
@@ -209,8 +200,8 @@ describe("a leader to which all clients come at once", () => {
     // One way takes 15 ms, and so does telling what a session holds.
     const cluster = new VirtualCluster({ delayFor: () => 15 });
     const leader = await cluster.leader();
-    const slow = await Promise.all([1, 2, 3, 4, 5, 6].map((at) => open(cluster.client(leader), at, 600_000)));
-    const victim = await open(cluster.client(leader), 7, ttlMs);
+    const slow = await Promise.all([1, 2, 3, 4, 5, 6].map((at) => openSession(cluster.client(leader), at, 600_000)));
+    const victim = await openSession(cluster.client(leader), 7, ttlMs);
     const { keeper } = leader.host as unknown as { keeper: Keeper };
     const lease = keeper.leases.get(victim);
     assert.ok(lease !== undefined);
@@ -222,12 +213,9 @@ describe("a leader to which all clients come at once", () => {
     const client = cluster.client(leader);
     await cluster.clock.pass(deadlineMs - 12 - cluster.clock.nowMs);
     for (const [at, each] of clients.entries())
-      each.sendAll({ kind: "resume", session: slow[at] as number, key: keyOf(at + 1) });
+      each.sendAll({ kind: "resume", session: slow[at] as number, key: key(at + 1) });
     await cluster.clock.pass(4);
-    client.sendAll(
-      { kind: "resume", session: victim, key: keyOf(7) },
-      { kind: "keepalive", session: victim, number: 1 },
-    );
+    client.sendAll({ kind: "resume", session: victim, key: key(7) }, { kind: "keepalive", session: victim, number: 1 });
     await cluster.clock.pass(3);
     assert.ok(cluster.clock.nowMs < deadlineMs);
     await cluster.clock.pass(1_000);

@@ -7,18 +7,16 @@ import type { Index, Term } from "@holdfast/raft";
 import { decodeSnapshotPiece, encodeCommand } from "@holdfast/wire";
 import type { BackupSource } from "../src/backup-stream.js";
 import { chunksOf } from "../src/restore.js";
+import { key, openSession } from "./virtual/opening.js";
 import { electionTimeoutMs, VirtualCluster } from "./virtual/virtual-cluster.js";
 import type { VirtualClient, VirtualNode } from "./virtual/virtual-cluster.js";
-
-const key = (at: number): string => at.toString(16).padStart(32, "0");
 
 function send(client: VirtualClient, value: Command): void {
   client.sendAll({ kind: "command", payload: encodeCommand(value) });
 }
 
-async function open(client: VirtualClient, at: number): Promise<number> {
-  send(client, { kind: "openSession", key: key(at), ttlMs: 5_000, info: `client ${at}` });
-  return (await client.expect("sessionOpened", (message) => message.key === key(at))).session;
+function open(client: VirtualClient, at: number): Promise<number> {
+  return openSession(client, at, 5_000, `client ${at}`);
 }
 
 function acquire(client: VirtualClient, session: number, request: number, name: string): void {

@@ -4,18 +4,16 @@ import { describe, it } from "node:test";
 import type { Command } from "@holdfast/lock";
 import type { Message } from "@holdfast/raft";
 import { encodeCommand } from "@holdfast/wire";
+import { key, openSession } from "./virtual/opening.js";
 import { electionTimeoutMs, VirtualCluster } from "./virtual/virtual-cluster.js";
 import type { VirtualClient, VirtualNode } from "./virtual/virtual-cluster.js";
-
-const key = (at: number): string => at.toString(16).padStart(32, "0");
 
 function command(client: VirtualClient, value: Command): void {
   client.sendAll({ kind: "command", payload: encodeCommand(value) });
 }
 
-async function open(client: VirtualClient, at: number, ttlMs = 600_000): Promise<number> {
-  command(client, { kind: "openSession", key: key(at), ttlMs, info: "" });
-  return (await client.expect("sessionOpened", (message) => message.key === key(at))).session;
+function open(client: VirtualClient, at: number, ttlMs = 600_000): Promise<number> {
+  return openSession(client, at, ttlMs);
 }
 
 function acquire(client: VirtualClient, session: number, request: number, name: string): void {

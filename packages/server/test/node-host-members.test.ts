@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { versionRange } from "@holdfast/lock";
-import { encodeCommand } from "@holdfast/wire";
 import type { ClientMessage, MembersView, MemberView, Refusal } from "@holdfast/wire";
+import { openSession } from "./virtual/opening.js";
 import { electionTimeoutMs, instanceOf, memberOf, VirtualCluster } from "./virtual/virtual-cluster.js";
 import type { VirtualClient, VirtualNode } from "./virtual/virtual-cluster.js";
 
@@ -53,14 +53,8 @@ async function caughtUp(cluster: VirtualCluster, client: VirtualClient, id: stri
   assert.fail(`${id} has not caught up`);
 }
 
-const key = (at: number): string => at.toString(16).padStart(32, "0");
-
-async function open(client: VirtualClient, at: number): Promise<number> {
-  client.sendAll({
-    kind: "command",
-    payload: encodeCommand({ kind: "openSession", key: key(at), ttlMs: 60_000, info: "" }),
-  });
-  return (await client.expect("sessionOpened", (message) => message.key === key(at))).session;
+function open(client: VirtualClient, at: number): Promise<number> {
+  return openSession(client, at, 60_000);
 }
 
 async function openMany(client: VirtualClient, from: number, count: number): Promise<void> {

@@ -2,18 +2,16 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { encodeCommand } from "@holdfast/wire";
 import type { Command } from "@holdfast/lock";
+import { key, openSession } from "./virtual/opening.js";
 import { electionTimeoutMs, VirtualCluster } from "./virtual/virtual-cluster.js";
 import type { VirtualClient } from "./virtual/virtual-cluster.js";
-
-const key = (at: number): string => at.toString(16).padStart(32, "0");
 
 function command(client: VirtualClient, value: Command): void {
   client.sendAll({ kind: "command", payload: encodeCommand(value) });
 }
 
-async function open(client: VirtualClient, at: number, ttlMs = 5_000): Promise<number> {
-  command(client, { kind: "openSession", key: key(at), ttlMs, info: `client ${at}` });
-  return (await client.expect("sessionOpened", (message) => message.key === key(at))).session;
+function open(client: VirtualClient, at: number, ttlMs = 5_000): Promise<number> {
+  return openSession(client, at, ttlMs, `client ${at}`);
 }
 
 function acquire(client: VirtualClient, session: number, request: number, name: string, wait = true): void {

@@ -5,6 +5,7 @@ import { encodeCommand } from "@holdfast/wire";
 import type { ClientMessage, ServerMessage } from "@holdfast/wire";
 import type { ClientConnection } from "../src/ports.js";
 import { RefusedAcquires } from "../src/refused-acquires.js";
+import { openSession } from "./virtual/opening.js";
 import { VirtualCluster } from "./virtual/virtual-cluster.js";
 import type { VirtualClient } from "./virtual/virtual-cluster.js";
 
@@ -139,10 +140,8 @@ function single(session: number, request: number): ServerMessage {
   return { kind: "refused", session, request, id: null, key: null, refusal: overloaded };
 }
 
-async function open(client: VirtualClient, at: number): Promise<number> {
-  const key = at.toString(16).padStart(32, "0");
-  client.sendAll({ kind: "command", payload: encodeCommand({ kind: "openSession", key, ttlMs: 5_000, info: "" }) });
-  return (await client.expect("sessionOpened", (told) => told.key === key)).session;
+function open(client: VirtualClient, at: number): Promise<number> {
+  return openSession(client, at, 5_000);
 }
 
 function acquire(session: number, request: number): ClientMessage {

@@ -1,11 +1,17 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { encodeCommand } from "@holdfast/wire";
 import { QuorumRounds } from "../src/quorum-rounds.js";
+import { openSession } from "./virtual/opening.js";
 import { VirtualCluster } from "./virtual/virtual-cluster.js";
 
 function tellTo(told: string[], name: string): [() => void, () => void] {
   return [() => told.push(name), () => told.push(`no ${name}`)];
+}
+
+/** It is confirmed, and all is applied that it vouches for. */
+function settle(rounds: QuorumRounds, id: number): void {
+  rounds.onConfirmed(id, 1);
+  rounds.onApplied(1);
 }
 
 describe("quorum rounds", () => {
@@ -37,13 +43,11 @@ describe("quorum rounds", () => {
     assert.equal(rounds.begin(1_000), null);
     assert.equal(rounds.begin(1_019.9), null);
     assert.equal(rounds.nextDeadlineMs(), 1_020);
-    rounds.onConfirmed(first, 1);
-    rounds.onApplied(1);
+    settle(rounds, first);
     // It began after a's round.
     assert.deepEqual(told, ["a"]);
     const second = rounds.begin(1_020) as number;
-    rounds.onConfirmed(second, 1);
-    rounds.onApplied(1);
+    settle(rounds, second);
     assert.deepEqual(told, ["a", "b"]);
   });
 
@@ -55,8 +59,7 @@ describe("quorum rounds", () => {
     rounds.gatherPatiently(...tellTo(told, "b"));
     rounds.gather(...tellTo(told, "c"));
     const round = rounds.begin(1_001) as number;
-    rounds.onConfirmed(round, 1);
-    rounds.onApplied(1);
+    settle(rounds, round);
     assert.deepEqual(told, ["c", "b"]);
     assert.equal(rounds.nextDeadlineMs(), Number.POSITIVE_INFINITY);
   });
@@ -84,10 +87,7 @@ describe("a leader", () => {
     const clients = Array.from({ length: 20 }, () => cluster.client(leader));
     const sessions: number[] = [];
     for (const [at, client] of clients.entries()) {
-      const key = at.toString(16).padStart(32, "0");
-      const payload = encodeCommand({ kind: "openSession", key, ttlMs: 60_000, info: "" });
-      client.sendAll({ kind: "command", payload });
-      sessions.push((await client.expect("sessionOpened")).session);
+      sessions.push(await openSession(client, at, 60_000));
     }
     await cluster.clock.pass(1_000);
     const { rounds } = leader.host as unknown as { rounds: { nextId: number } };
