@@ -131,12 +131,14 @@ describe("a lock that is held long (A 12)", () => {
     await world.within(100, holdfast.acquire("never", { heldLongMs: 0 }));
     const manual = await world.within(100, holdfast.acquire("manual", { renew: "manual", heldLongMs: 2_000 }));
     await world.within(100, holdfast.elect("leader").next());
-    const told = await world.within(100, holdfast.elect("told", { heldLongMs: 2_500 }).next());
+    const told = await world.within(100, holdfast.elect("told", { heldLongMs: 3_500 }).next());
     for (let turn = 0; turn < 20; turn += 1) {
       await world.clock.advance(1_000);
       await world.within(100, manual.renew());
     }
-    // Each at the first look at its session after its time, whichever comes first.
-    assert.deepEqual(warnings.map(({ token }) => token).toSorted(), [manual.token, told.value.token].toSorted());
+    assert.deepEqual(
+      warnings.map(({ token }) => token),
+      [manual.token, told.value.token],
+    );
   });
 });
