@@ -40,7 +40,7 @@ export class SharedTimer {
     return { cancel: () => this.cancel(task) };
   }
 
-  /** Else the timer stays as it is: it finds nothing to do, and arms itself for what waits then. */
+  /** While others wait the timer stays as it is: it finds nothing to do, and arms itself for what waits then. */
   private cancel(task: Task): void {
     this.tasks.delete(task);
     if (this.tasks.size === 0) this.disarm();

@@ -96,7 +96,7 @@ test("keepalives of a client's sessions share frames", async () => {
   const from = world.cluster.received.length;
   await world.clock.advance(60_000);
   const sent = world.cluster.received.slice(from).filter(({ message }) => message.kind === "keepalive");
-  // One every third of a TTL at most a tenth and 250 ms early, and none of them late.
+  // One every third of a TTL, up to a fifth early (by chance, and along with another), and none of them late.
   assert.ok(sent.length >= sessions * 17 && sent.length <= sessions * 23, `${sent.length}`);
   const moments = new Set(sent.map(({ atMs }) => atMs)).size;
   assert.ok(moments < sent.length / 10, `${moments} moments for ${sent.length} keepalives`);
